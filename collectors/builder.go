@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectors
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Samples are the values of a Reading, by family.
+type Samples struct{ families [][]sample }
+
+type sample struct {
+	labels *labelSet
+	value  float64
+}
+
+// A labelSet is the labels of a sample, sorted by name. Samples of different
+// families share it.
+type labelSet struct {
+	pairs []*dto.LabelPair
+	seen  int // 1 + the family that used it last, while duplicates are sought.
+	twice int // 1 + the family in which it was seen twice.
+}
+
+// A Builder makes the samples of a Reading. What a registry would check at
+// every sample it checks once a label set: clean values, sorted names, no two
+// samples alike.
+type Builder struct {
+	catalog *Catalog
+	asic    *dto.LabelPair // Appended to every series of a switch with several ASICs.
+	pairs   map[string]*dto.LabelPair
+	sets    map[string]*labelSet
+	samples [][]sample // By family.
+	key     []byte     // Scratch.
+	object  []objectState
+	number  uint32 // Of the object being mapped.
+}
+
+// objectState says for which object a choice was made and a shape's labels are.
+type objectState struct {
+	chosen, shaped uint32
+	labels         *labelSet
+}
+
+// NewBuilder returns a Builder of the catalog's families.
+func (c *Catalog) NewBuilder() *Builder {
+	return &Builder{
+		catalog: c,
+		pairs:   map[string]*dto.LabelPair{},
+		sets:    map[string]*labelSet{},
+		samples: make([][]sample, len(c.families)),
+		object:  make([]objectState, max(len(c.shapes), len(c.choices))),
+	}
+}
+
+// ASIC sets the asic label of what is added from now on; empty: none.
+func (b *Builder) ASIC(name string) {
+	b.asic = nil
+	if name != "" {
+		b.asic = b.pair("asic", Clean(name))
+	}
+}
+
+// Add adds one value. The label values are in the order of the family's labels.
+func (b *Builder) Add(name string, value float64, labelValues ...string) {
+	i, ok := b.catalog.byName[name]
+	if !ok || len(labelValues) != len(b.catalog.families[i].Labels) {
+		panic(fmt.Sprintf("family %s with %d labels is not in the table", name, len(labelValues)))
+	}
+	f := &b.catalog.families[i]
+	labels := b.set(f, func(label int) string { return labelValues[label] })
+	b.samples[i] = append(b.samples[i], sample{labels, value})
+}
+
+// AddBool adds 1 or 0.
+func (b *Builder) AddBool(name string, value bool, labelValues ...string) {
+	if value {
+		b.Add(name, 1, labelValues...)
+		return
+	}
+	b.Add(name, 0, labelValues...)
+}
+
+// Object begins the next object: what Counters adds from now on is of this one,
+// and for each label set the first value wins.
+func (b *Builder) Object() { b.number++ }
+
+// Counters adds what the table's rows make of an object's raw values. labels
+// are the object's, in the order of the source's; keep may leave out
+// priorities ("" where a row has none).
+func (b *Builder) Counters(source string, values map[string]float64, keep func(priority string) bool, labels ...string) {
+	if len(values) == 0 {
+		return
+	}
+	rows := b.catalog.sources[source].rows
+	for i := range rows {
+		r := &rows[i]
+		if b.object[r.choice].chosen == b.number {
+			continue
+		}
+		value, ok := values[r.raw[0]]
+		if !ok || keep != nil && !keep(r.priority) {
+			continue
+		}
+		for _, raw := range r.raw[1:] {
+			more, there := values[raw]
+			value, ok = value+more, ok && there
+		}
+		if !ok {
+			continue
+		}
+		b.object[r.choice].chosen = b.number
+		state := &b.object[r.shape]
+		if state.shaped != b.number {
+			state.shaped = b.number
+			state.labels = b.set(&b.catalog.families[r.family], func(label int) string {
+				if at := r.object[label]; at >= 0 {
+					return labels[at]
+				}
+				return r.fixed[label]
+			})
+		}
+		b.samples[r.family] = append(b.samples[r.family], sample{state.labels, value * r.scale})
+	}
+}
+
+// set finds or makes the label set of a family's label values.
+func (b *Builder) set(f *family, value func(label int) string) *labelSet {
+	asic := b.asic
+	if f.noASIC {
+		asic = nil
+	}
+	b.key = b.key[:0]
+	for _, label := range f.order {
+		b.key = append(append(append(append(b.key, f.Labels[label]...), '='), Clean(value(label))...), 0)
+	}
+	if asic != nil {
+		b.key = append(append(b.key, "asic="...), asic.GetValue()...)
+	}
+	if s, ok := b.sets[string(b.key)]; ok {
+		return s
+	}
+	s := &labelSet{pairs: make([]*dto.LabelPair, 0, len(f.order)+1)}
+	for _, label := range f.order {
+		if asic != nil && f.Labels[label] > "asic" {
+			s.pairs, asic = append(s.pairs, asic), nil
+		}
+		s.pairs = append(s.pairs, b.pair(f.Labels[label], Clean(value(label))))
+	}
+	if asic != nil {
+		s.pairs = append(s.pairs, asic)
+	}
+	b.sets[string(b.key)] = s
+	return s
+}
+
+// pair finds or makes a label pair; value is clean.
+func (b *Builder) pair(name, value string) *dto.LabelPair {
+	key := name + "=" + value
+	p, ok := b.pairs[key]
+	if !ok {
+		p = &dto.LabelPair{Name: &name, Value: &value}
+		b.pairs[key] = p
+	}
+	return p
+}
+
+// maxLabelBytes is where a label value is cut: the longest names of ports,
+// profiles and neighbours are shorter, and LLDP lets a stranger send any.
+const maxLabelBytes = 128
+
+// Clean makes text from a device fit for a label: valid UTF-8, no control
+// characters, at most 128 bytes.
+func Clean(value string) string {
+	clean := len(value) <= maxLabelBytes
+	for i := 0; i < len(value) && clean; i++ {
+		clean = value[i] >= ' ' && value[i] < utf8.RuneSelf && value[i] != 0x7f
+	}
+	if clean {
+		return value
+	}
+	value = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(value, string(utf8.RuneError)))
+	if len(value) > maxLabelBytes {
+		cut := maxLabelBytes
+		for !utf8.RuneStart(value[cut]) {
+			cut--
+		}
+		value = value[:cut]
+	}
+	return value
+}
+
+// Samples ends the building. It leaves out every label set that a family has
+// twice, since nobody can tell which is right, and what exceeds the limit
+// (0: none), lossless families last; it returns how many of each.
+func (b *Builder) Samples(limit int) (samples Samples, duplicates, dropped int) {
+	total := 0
+	for i, family := range b.samples {
+		twice := false
+		for _, s := range family {
+			if s.labels.seen == i+1 {
+				s.labels.twice, twice = i+1, true
+			}
+			s.labels.seen = i + 1
+		}
+		if twice {
+			kept := slices.DeleteFunc(family, func(s sample) bool { return s.labels.twice == i+1 })
+			duplicates += len(family) - len(kept)
+			b.samples[i] = kept
+		}
+		total += len(b.samples[i])
+	}
+	if limit <= 0 || total <= limit {
+		return Samples{b.samples}, duplicates, 0
+	}
+	for _, lossless := range []bool{false, true} {
+		for i := len(b.samples) - 1; i >= 0 && total > limit; i-- {
+			if isLossless(b.catalog.families[i].Name) != lossless {
+				continue
+			}
+			cut := min(len(b.samples[i]), total-limit)
+			b.samples[i] = b.samples[i][:len(b.samples[i])-cut]
+			total, dropped = total-cut, dropped+cut
+		}
+	}
+	return Samples{b.samples}, duplicates, dropped
+}
+
+// isLossless says whether a family is among the last to go: those that tell
+// whether the fabric is lossless, and for whom.
+func isLossless(name string) bool {
+	return hasPrefix(name, "roce_node_", "roce_pfc", "roce_pg_", "roce_queue_lossless", "roce_queue_dropped", "roce_redis_up",
+		"roce_port_oper_up", "roce_port_info", "roce_rdma_cnp_", "roce_nic_pause_storm")
+}

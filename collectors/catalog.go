@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectors
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Type is what a family's values mean.
+type Type string
+
+const (
+	Counter Type = "counter"
+	Gauge   Type = "gauge"
+	Info    Type = "info" // Text in labels, the value is 1.
+)
+
+// A Family is one metric: plain data, a row of the table in families.go.
+type Family struct {
+	Name   string
+	Help   string
+	Type   Type
+	Labels []string
+	From   []Origin
+}
+
+// An Origin is a raw name that gives a family's value. The order of a family's
+// origins is preference: for one label set the first that has a value wins.
+type Origin struct {
+	Source string            // A row of the table of sources: "counters.port".
+	Driver string            // The driver it holds for; empty: any.
+	Raw    []string          // The names as the device spells them; several are added up, and all must be there. May hold {priority}.
+	Scale  float64           // Multiplies the raw value into base units; 0 is 1.
+	Labels map[string]string // Label values that come with the raw name.
+	Note   string            // What a reader of METRICS.md should know.
+}
+
+// A RawSource is a place where raw names are found.
+type RawSource struct {
+	Name   string
+	Where  string   // For people: "COUNTERS_DB COUNTERS:<port>".
+	Labels []string // What identifies an object of it.
+	Group  string   // The poll group of CONFIG_DB that fills it; empty: none.
+	Facts  bool     // Read by code of its own: its origins are for documentation.
+}
+
+// choiceLabel tells how a value came about and not what it is of: origins that
+// differ in it alone are alternatives.
+const choiceLabel = "method"
+
+// placeholder stands in raw names for one of the eight priorities.
+const placeholder = "{priority}"
+
+// A Catalog is the table made ready for look-up. It is immutable.
+type Catalog struct {
+	families []family
+	byName   map[string]int
+	sources  map[string]*rawSource
+	shapes   map[string]int // Rows of the same shape have, for one object, the same labels.
+	choices  map[string]int // Rows of the same choice are, for one object, alternatives.
+}
+
+type family struct {
+	Family
+	order  []int // Indices of Labels, sorted by label name.
+	noASIC bool  // Carries no asic label on any device.
+}
+
+type rawSource struct {
+	RawSource
+	rows   []row
+	wanted map[string]bool
+}
+
+// A row is an origin with its placeholder filled in.
+type row struct {
+	family   int
+	raw      []string
+	scale    float64
+	priority string   // What the placeholder stands for; empty: none.
+	fixed    []string // By index of the family's labels: the value, or empty.
+	object   []int    // By index of the family's labels: index of the object's labels, or -1.
+	choice   int
+	shape    int
+}
+
+// NewCatalog checks the table and makes it ready.
+func NewCatalog(families []Family, sources []RawSource) (*Catalog, error) {
+	c := &Catalog{
+		byName: map[string]int{}, sources: map[string]*rawSource{},
+		shapes: map[string]int{}, choices: map[string]int{},
+	}
+	for _, s := range sources {
+		if c.sources[s.Name] != nil {
+			return nil, fmt.Errorf("source %s: listed twice", s.Name)
+		}
+		c.sources[s.Name] = &rawSource{RawSource: s, wanted: map[string]bool{}}
+	}
+	families = slices.Clone(families)
+	slices.SortFunc(families, func(a, b Family) int { return strings.Compare(a.Name, b.Name) })
+	for i, f := range families {
+		if _, ok := c.byName[f.Name]; ok {
+			return nil, fmt.Errorf("family %s: listed twice", f.Name)
+		}
+		c.byName[f.Name] = i
+		fam := family{Family: f, noASIC: hasPrefix(f.Name, "roce_node_", "roce_exporter_", "roce_scrape_", "roce_policy_")}
+		for j := range f.Labels {
+			fam.order = append(fam.order, j)
+		}
+		slices.SortFunc(fam.order, func(a, b int) int { return strings.Compare(f.Labels[a], f.Labels[b]) })
+		c.families = append(c.families, fam)
+		for _, o := range f.From {
+			if err := c.addOrigin(i, o); err != nil {
+				return nil, fmt.Errorf("family %s: %w", f.Name, err)
+			}
+		}
+	}
+	return c, nil
+}
+
+// addOrigin expands an origin into rows of its source.
+func (c *Catalog) addOrigin(familyIndex int, o Origin) error {
+	s := c.sources[o.Source]
+	if s == nil {
+		return fmt.Errorf("unknown source %q", o.Source)
+	}
+	if s.Facts {
+		return nil
+	}
+	if len(o.Raw) == 0 {
+		return fmt.Errorf("source %s: an origin without a raw name", o.Source)
+	}
+	priorities := []string{""}
+	if strings.Contains(o.Raw[0], placeholder) {
+		priorities = []string{"0", "1", "2", "3", "4", "5", "6", "7"}
+	}
+	for _, priority := range priorities {
+		r := row{family: familyIndex, scale: o.Scale, priority: priority}
+		if r.scale == 0 {
+			r.scale = 1
+		}
+		for _, raw := range o.Raw {
+			name := strings.ReplaceAll(raw, placeholder, priority)
+			r.raw = append(r.raw, name)
+			s.wanted[name] = true
+		}
+		shape, choice := "", c.families[familyIndex].Name
+		for _, label := range c.families[familyIndex].Labels {
+			value, at := o.Labels[label], -1
+			switch {
+			case value != "":
+			case label == "priority" && priority != "":
+				value = priority
+			default:
+				if at = slices.Index(s.Labels, label); at < 0 {
+					return fmt.Errorf("source %s: nothing gives label %s", o.Source, label)
+				}
+			}
+			r.fixed, r.object = append(r.fixed, value), append(r.object, at)
+			shape += label + "=" + value + ","
+			if label != choiceLabel {
+				choice += "," + label + "=" + value
+			}
+		}
+		r.shape, r.choice = number(c.shapes, shape), number(c.choices, choice)
+		s.rows = append(s.rows, r)
+	}
+	return nil
+}
+
+// number finds the number that key has, or gives it the next one.
+func number(numbers map[string]int, key string) int {
+	n, ok := numbers[key]
+	if !ok {
+		n = len(numbers)
+		numbers[key] = n
+	}
+	return n
+}
+
+// Wanted has the raw names of a source that the table maps.
+func (c *Catalog) Wanted(source string) map[string]bool { return c.sources[source].wanted }
+
+// Families returns the table, sorted by name.
+func (c *Catalog) Families() []Family {
+	out := make([]Family, len(c.families))
+	for i := range c.families {
+		out[i] = c.families[i].Family
+	}
+	return out
+}
+
+func hasPrefix(s string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
+}

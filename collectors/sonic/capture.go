@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sonic
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// captureFormat is the version of the layout of a capture: redis/<DATABASE>.json,
+// files/<path>, meta.json.
+const captureFormat = 1
+
+// A captureMeta is meta.json of a capture.
+type captureMeta struct {
+	Format   int       `json:"format"`
+	Exporter string    `json:"exporter"`
+	Read     time.Time `json:"read"`  // When it was made, by the clock of whoever made it.
+	Clock    time.Time `json:"clock"` // The clock of the node at that moment.
+	Note     string    `json:"note,omitempty"`
+}
+
+// OpenCapture reads a capture into memory.
+func OpenCapture(dir fs.FS) (*Switch, error) {
+	data, err := fs.ReadFile(dir, "meta.json")
+	if err != nil {
+		return nil, fmt.Errorf("not a capture: %w", err)
+	}
+	var meta captureMeta
+	if err := json.Unmarshal(data, &meta); err != nil {
+		return nil, fmt.Errorf("meta.json: %w", err)
+	}
+	if meta.Format != captureFormat {
+		return nil, fmt.Errorf("meta.json: format %d, this exporter reads format %d", meta.Format, captureFormat)
+	}
+	files, err := fs.Sub(dir, "files")
+	if err != nil {
+		return nil, err
+	}
+	n, err := readCapture(dir, "redis", meta)
+	if err != nil {
+		return nil, err
+	}
+	return &Switch{Namespaces: []*Namespace{n}, Files: files}, nil
+}
+
+// readCapture reads the databases of one namespace.
+func readCapture(dir fs.FS, at string, meta captureMeta) (*Namespace, error) {
+	c := &capture{databases: map[string]map[string]Hash{}, clock: meta.Clock}
+	n := &Namespace{DB: c, Databases: map[string]Database{}, free: true}
+	for _, name := range Databases() {
+		data, err := fs.ReadFile(dir, path.Join(at, name+".json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		hashes, err := parseCapture(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s.json: %w", name, err)
+		}
+		c.databases[name] = hashes
+		separator := ":"
+		if name == ConfigDB || name == StateDB {
+			separator = "|"
+		}
+		n.Databases[name] = Database{Instance: "redis", Separator: separator, Via: func() string { return "capture" }}
+	}
+	if len(c.databases) == 0 {
+		return nil, fmt.Errorf("%s: %w", at, ErrNotFound)
+	}
+	return n, nil
+}
+
+// parseCapture reads {"key": {"field": "value"}}. Text that is not UTF-8
+// stands as {"base64": "…"}; a number is taken as its text.
+func parseCapture(data []byte) (map[string]Hash, error) {
+	var raw map[string]map[string]any
+	decoder := json.NewDecoder(strings.NewReader(string(data)))
+	decoder.UseNumber()
+	if err := decoder.Decode(&raw); err != nil {
+		return nil, err
+	}
+	hashes := make(map[string]Hash, len(raw))
+	for key, fields := range raw {
+		hash := make(Hash, len(fields))
+		for field, value := range fields {
+			text, err := captureText(value)
+			if err != nil {
+				return nil, fmt.Errorf("%s %s: %w", key, field, err)
+			}
+			hash[field] = text
+		}
+		if len(hash) == 0 {
+			hash["NULL"] = "NULL" // Redis has no empty hash.
+		}
+		hashes[key] = hash
+	}
+	return hashes, nil
+}
+
+func captureText(value any) (string, error) {
+	switch v := value.(type) {
+	case string:
+		return v, nil
+	case json.Number:
+		return v.String(), nil
+	case map[string]any:
+		if text, ok := v["base64"].(string); ok {
+			raw, err := base64.StdEncoding.DecodeString(text)
+			return string(raw), err
+		}
+	}
+	return "", errors.New(`neither text nor {"base64": "…"}`)
+}
+
+// capture is a DB in memory. It is immutable.
+type capture struct {
+	databases map[string]map[string]Hash
+	clock     time.Time
+}
+
+func (c *capture) Read(_ context.Context, database string, queries []Query) ([]Reply, error) {
+	hashes, ok := c.databases[database]
+	if !ok {
+		return nil, errors.New("the capture has no " + strconv.Quote(database))
+	}
+	replies := make([]Reply, len(queries))
+	for i, q := range queries {
+		hash := hashes[q.Key]
+		if q.Fields != nil && hash != nil {
+			all := hash
+			hash = nil
+			for _, f := range q.Fields {
+				if v, ok := all[f]; ok {
+					if hash == nil {
+						hash = Hash{}
+					}
+					hash[f] = v
+				}
+			}
+		}
+		replies[i].Hash = hash
+	}
+	return replies, nil
+}
+
+func (c *capture) Keys(_ context.Context, database, pattern string, limit int) ([]string, error) {
+	hashes, ok := c.databases[database]
+	if !ok {
+		return nil, errors.New("the capture has no " + strconv.Quote(database))
+	}
+	prefix := strings.TrimSuffix(pattern, "*")
+	var keys []string
+	for key := range hashes {
+		if strings.HasPrefix(key, prefix) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) > limit {
+		return nil, ErrTooMany
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+func (c *capture) Time(context.Context) (time.Time, error) { return c.clock, nil }

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sonic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// scanCount is how many keys Redis looks at in one SCAN.
+const scanCount = 200
+
+// maxWalk bounds a walk over a database in SCANs, found or not: APPL_DB and
+// ASIC_DB hold the routes too.
+const maxWalk = 1000
+
+// allowed are the only verbs that ever go out. All of them read.
+var allowed = []string{"hello", "auth", "select", "ping", "hgetall", "hmget", "hget", "get", "exists", "scan", "time"}
+
+// LiveOptions say how to reach the Redis servers of a switch.
+type LiveOptions struct {
+	Timeout  time.Duration          // For one round trip.
+	Username string                 // SONiC itself asks for none, vendors' builds may.
+	Password func() (string, error) // Asked for at each connection; nil: none.
+}
+
+// live is a DB on real Redis servers, one connection an instance and database,
+// opened when it is first needed and kept.
+type live struct {
+	clients map[string]*redis.Client // By database name.
+}
+
+// instance is one Redis server.
+type instance struct {
+	socket, tcp string
+	via         atomic.Pointer[string]
+}
+
+// openNamespace prepares a namespace. Nothing is dialled yet.
+func openNamespace(config databaseConfig, options LiveOptions) *Namespace {
+	instances := map[string]*instance{}
+	for name, i := range config.Instances {
+		instances[name] = &instance{socket: i.Socket, tcp: net.JoinHostPort(i.Hostname, strconv.Itoa(i.Port))}
+	}
+	db := &live{clients: map[string]*redis.Client{}}
+	n := &Namespace{Name: config.Namespace, DB: db, Databases: map[string]Database{}}
+	for _, name := range Databases() {
+		d, ok := config.Databases[name]
+		if !ok {
+			continue
+		}
+		i := instances[d.Instance]
+		n.Databases[name] = Database{Instance: d.Instance, ID: d.ID, Separator: d.Separator, Via: i.reached}
+		db.clients[name] = newClient(i.dial, d.ID, options)
+	}
+	return n
+}
+
+func (n *Namespace) close() {
+	if db, ok := n.DB.(*live); ok {
+		for _, c := range db.clients {
+			c.Close()
+		}
+	}
+}
+
+// newClient returns a client that reads only. Retries, handshakes and
+// notifications that an old Redis does not know are off.
+func newClient(dial func(context.Context, string, string) (net.Conn, error), id int, live LiveOptions) *redis.Client {
+	options := &redis.Options{
+		Addr: "switch", Dialer: dial, DB: id, Username: live.Username,
+		Protocol: 2, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		ContextTimeoutEnabled:    true, MaxRetries: -1, DialerRetries: 1,
+		DialTimeout: live.Timeout, ReadTimeout: live.Timeout, WriteTimeout: live.Timeout, PoolTimeout: live.Timeout,
+		PoolSize: 1, PipelinePoolSize: -1, ConnMaxIdleTime: -1,
+		ReadBufferSize: 64 << 10, WriteBufferSize: 16 << 10,
+	}
+	if live.Password != nil {
+		options.CredentialsProviderContext = func(context.Context) (string, string, error) {
+			password, err := live.Password()
+			return live.Username, password, err
+		}
+	}
+	client := redis.NewClient(options)
+	client.AddHook(readOnly{})
+	return client
+}
+
+// dial tries the socket first; where it refuses this user, the TCP port of
+// the same instance is open to every local user.
+func (i *instance) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	var d net.Dialer
+	network, addr := "unix", i.socket
+	if addr == "" {
+		network, addr = "tcp", i.tcp
+	}
+	conn, err := d.DialContext(ctx, network, addr)
+	denied := errors.Is(err, fs.ErrPermission) && network == "unix"
+	if denied {
+		refusal := err
+		network, addr = "tcp", i.tcp
+		if conn, err = d.DialContext(ctx, network, addr); err != nil {
+			return nil, fmt.Errorf("%w (join the group that owns the socket, it is redis on SONiC); %w", refusal, err)
+		}
+	}
+	if err == nil {
+		via := address(network, addr, denied)
+		i.via.Store(&via)
+	}
+	return conn, err
+}
+
+func (i *instance) reached() string {
+	if via := i.via.Load(); via != nil {
+		return *via
+	}
+	return ""
+}
+
+// readOnly is the choke point that every command passes.
+type readOnly struct{}
+
+func (readOnly) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (readOnly) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !slices.Contains(allowed, cmd.Name()) {
+			cmd.SetErr(fmt.Errorf("command %s is not one of those that only read", cmd.Name()))
+			return cmd.Err()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (readOnly) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if !slices.Contains(allowed, cmd.Name()) {
+				err := fmt.Errorf("command %s is not one of those that only read", cmd.Name())
+				for _, c := range cmds {
+					c.SetErr(err)
+				}
+				return err
+			}
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// Read sends the queries in one pipeline: one round trip.
+func (l *live) Read(ctx context.Context, database string, queries []Query) ([]Reply, error) {
+	client, err := l.client(database)
+	if err != nil {
+		return nil, err
+	}
+	pipe := client.Pipeline()
+	for _, q := range queries {
+		if q.Fields == nil {
+			pipe.HGetAll(ctx, q.Key)
+		} else {
+			pipe.HMGet(ctx, q.Key, q.Fields...)
+		}
+	}
+	// The error of Exec is that of the first command that has one: each
+	// command's own counts.
+	cmds, err := pipe.Exec(ctx)
+	if len(cmds) != len(queries) {
+		return nil, err
+	}
+	replies := make([]Reply, len(queries))
+	for i, cmd := range cmds {
+		if err := cmd.Err(); err != nil && wholeError(err) {
+			return nil, err
+		}
+		replies[i] = reply(cmd, queries[i])
+	}
+	return replies, nil
+}
+
+// reply takes the answer out of a command.
+func reply(cmd redis.Cmder, q Query) Reply {
+	if err := cmd.Err(); err != nil {
+		return Reply{Err: refused(err)}
+	}
+	if c, ok := cmd.(*redis.MapStringStringCmd); ok {
+		if len(c.Val()) == 0 {
+			return Reply{}
+		}
+		return Reply{Hash: c.Val()}
+	}
+	var hash Hash
+	for i, v := range cmd.(*redis.SliceCmd).Val() {
+		if text, ok := v.(string); ok {
+			if hash == nil {
+				hash = make(Hash, len(q.Fields))
+			}
+			hash[q.Fields[i]] = text
+		}
+	}
+	return Reply{Hash: hash}
+}
+
+// wholeError says whether an error is of the server and not of one key: a
+// broken connection, or an answer that it gives to every command.
+func wholeError(err error) bool {
+	var fromServer redis.Error
+	if !errors.As(err, &fromServer) {
+		return true
+	}
+	for _, prefix := range []string{"NOAUTH", "WRONGPASS", "LOADING", "BUSY", "MASTERDOWN"} {
+		if strings.HasPrefix(err.Error(), prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// refused marks a missing right of the user, which costs one verb.
+func refused(err error) error {
+	if strings.HasPrefix(err.Error(), "NOPERM") {
+		return fmt.Errorf("%w: %w", errRefused, err)
+	}
+	return err
+}
+
+// Keys walks the database with SCAN, which may name a key twice.
+func (l *live) Keys(ctx context.Context, database, pattern string, limit int) ([]string, error) {
+	client, err := l.client(database)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	seen := map[string]bool{}
+	var cursor uint64
+	for range maxWalk {
+		page, next, err := client.Scan(ctx, cursor, pattern, scanCount).Result()
+		if err != nil {
+			return nil, refused(err)
+		}
+		for _, k := range page {
+			if !seen[k] {
+				seen[k] = true
+				keys = append(keys, k)
+			}
+		}
+		if len(keys) > limit {
+			return nil, fmt.Errorf("%s %s: %w (%d)", database, pattern, ErrTooMany, limit)
+		}
+		if cursor = next; cursor == 0 {
+			return keys, nil
+		}
+	}
+	return nil, fmt.Errorf("%s %s: %w (%d)", database, pattern, ErrTooMany, maxWalk*scanCount)
+}
+
+// Time asks the server that has COUNTERS_DB.
+func (l *live) Time(ctx context.Context) (time.Time, error) {
+	client, err := l.client(CountersDB)
+	if err != nil {
+		return time.Time{}, err
+	}
+	t, err := client.Time(ctx).Result()
+	if err != nil {
+		return t, refused(err)
+	}
+	return t, nil
+}
+
+func (l *live) client(database string) (*redis.Client, error) {
+	if c := l.clients[database]; c != nil {
+		return c, nil
+	}
+	return nil, fmt.Errorf("database_config.json has no %s", database)
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sonic
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Values are an object's numbers, by the names that SAI or SONiC give them.
+// What has no value is not in it.
+type Values map[string]float64
+
+// parseNumber reads a number as syncd (a decimal uint64) and the Lua plugins
+// (a float, maybe with an exponent) write it. Nothing that is exported is
+// negative, and nothing exceeds 64 bits.
+func parseNumber(text string) (float64, bool) {
+	if len(text) == 0 {
+		return 0, false
+	}
+	var n uint64
+	for i := 0; i < len(text); i++ {
+		digit := text[i] - '0'
+		if digit > 9 || i == 19 { // 20 digits may exceed 64 bits.
+			return parseFloat(text)
+		}
+		n = n*10 + uint64(digit)
+	}
+	return float64(n), true
+}
+
+func parseFloat(text string) (float64, bool) {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return float64(n), true
+	}
+	if strings.Trim(text, "0123456789.eE+-") != "" {
+		return 0, false // ParseFloat takes hexadecimals, "inf" and "nan" too.
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f < 0 || math.Signbit(f) || f > math.MaxUint64 {
+		return 0, false
+	}
+	return f, true
+}
+
+// keep takes the wanted numbers out of a hash.
+func (s *Skipped) keep(hash Hash, wanted map[string]bool) Values {
+	values := make(Values, min(len(hash), len(wanted)))
+	for field, text := range hash {
+		if !wanted[field] {
+			continue
+		}
+		if v, ok := parseNumber(text); ok {
+			values[field] = v
+		} else {
+			s.Unparsable++
+		}
+	}
+	return values
+}
+
+// isOID says whether text looks like "oid:0x1000000000002".
+func isOID(text string) bool {
+	hex, ok := strings.CutPrefix(text, "oid:0x")
+	return ok && hex != "" && strings.Trim(hex, "0123456789abcdef") == ""
+}
