@@ -126,7 +126,7 @@ func (b *Builder) Counters(source string, values map[string]float64, keep func(p
 				return r.fixed[label]
 			})
 		}
-		b.samples[r.family] = append(b.samples[r.family], sample{state.labels, value * r.scale})
+		b.samples[r.family] = append(b.samples[r.family], sample{state.labels, value * r.scale / r.divisor})
 	}
 }
 

@@ -3,7 +3,9 @@
 package collectors
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -79,6 +81,7 @@ type row struct {
 	family   int
 	raw      []string
 	scale    float64
+	divisor  float64
 	priority string   // What the placeholder stands for; empty: none.
 	fixed    []string // By index of the family's labels: the value, or empty.
 	object   []int    // By index of the family's labels: index of the object's labels, or -1.
@@ -137,9 +140,9 @@ func (c *Catalog) addOrigin(familyIndex int, o Origin) error {
 		priorities = []string{"0", "1", "2", "3", "4", "5", "6", "7"}
 	}
 	for _, priority := range priorities {
-		r := row{family: familyIndex, scale: o.Scale, priority: priority}
-		if r.scale == 0 {
-			r.scale = 1
+		r := row{family: familyIndex, scale: cmp.Or(o.Scale, 1), divisor: 1, priority: priority}
+		if whole := math.Round(1 / r.scale); r.scale < 1 && math.Abs(whole*r.scale-1) < 1e-12 {
+			r.scale, r.divisor = 1, whole // 400000/1e6 is 0.4, 400000*1e-6 is not.
 		}
 		for _, raw := range o.Raw {
 			name := strings.ReplaceAll(raw, placeholder, priority)

@@ -4,7 +4,12 @@ package collectors
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"sync"
 	"time"
 
 	"roce_exporter/collectors/sonic"
@@ -12,19 +17,19 @@ import (
 
 // SwitchOptions say what to export of a switch.
 type SwitchOptions struct {
-	AllQueues         bool
-	AllPriorities     bool
-	Windows           []string // Of periodic, user, persistent.
+	AllQueues         bool     // Not only lossless ones and those of the policy's DSCPs.
+	AllPriorities     bool     // Pause times not only of lossless priorities.
+	Windows           []string // Of watermarks: periodic, user, persistent.
 	VOQ               string   // off, dropped, all.
-	PauseDurationUnit string   // microseconds, quanta; empty: unknown.
+	PauseDurationUnit string   // Of chips that give none: microseconds, quanta; empty: unknown.
 	Include, Exclude  *regexp.Regexp
 	AttachedMACLimit  int
-	FullNames         bool // Do not cut names at the first dot.
-	RefreshConfig     time.Duration
-	RefreshFDB        time.Duration // 0: never.
+	FullNames         bool          // Do not cut names at the first dot.
+	RefreshConfig     time.Duration // How long tables that change rarely are kept.
+	RefreshFDB        time.Duration // The same for learned addresses; 0: never read.
 	Timeout           time.Duration // The longest that a reading may take.
-	SeriesLimit       int
-	Policy            *Policy
+	SeriesLimit       int           // 0: none.
+	Policy            *Policy       // nil: nothing intended.
 }
 
 // A SwitchSource finds the switch.
@@ -41,6 +46,17 @@ type Switch struct {
 	catalog *Catalog
 	source  SwitchSource
 	options SwitchOptions
+
+	mu         sync.Mutex
+	current    *sonic.Switch
+	namespaces []*namespace
+}
+
+// A namespace is a namespace of the switch with its reader.
+type namespace struct {
+	*sonic.Namespace
+	reader *sonic.Reader
+	flight flight[*sonic.Reading]
 }
 
 // NewSwitch returns the collector.
@@ -51,8 +67,142 @@ func NewSwitch(catalog *Catalog, source SwitchSource, options SwitchOptions) *Sw
 // Name is the collector's label value.
 func (*Switch) Name() string { return "switch" }
 
-// Collect reads the switch.
+// Collect reads all namespaces side by side.
 func (s *Switch) Collect(ctx context.Context) (Reading, error) {
-	_, err := s.source.Switch()
-	return Reading{}, err
+	namespaces, err := s.open()
+	if err != nil {
+		return Reading{}, err
+	}
+	patience := s.options.Timeout / 4
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = min(patience, time.Until(deadline)/4)
+	}
+	type outcome struct {
+		reading *sonic.Reading
+		age     time.Duration
+		err     error
+	}
+	outcomes := make([]outcome, len(namespaces))
+	var wg sync.WaitGroup
+	for i, n := range namespaces {
+		wg.Go(func() {
+			o := &outcomes[i]
+			o.reading, o.age, o.err = n.flight.get(ctx, s.options.Timeout, func(ctx context.Context) *sonic.Reading {
+				return n.reader.Read(ctx, patience)
+			})
+		})
+	}
+	wg.Wait()
+
+	m := s.newMapper()
+	var out Reading
+	var errs []error
+	read := false
+	for i, n := range namespaces {
+		o := outcomes[i]
+		names := sourceNames(n.Namespace, len(namespaces))
+		if o.err != nil {
+			for _, name := range slices.Sorted(maps.Values(names)) {
+				out.Sources = append(out.Sources, Source{Name: name, Err: o.err})
+			}
+			errs = append(errs, o.err)
+			continue
+		}
+		for _, instance := range o.reading.Instances {
+			out.Sources = append(out.Sources, Source{Name: names[instance.Name], Err: instance.Err, Age: o.age, Via: instance.Via})
+			if instance.Err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", names[instance.Name], instance.Err))
+				s.source.Suspect()
+			} else {
+				read = true
+			}
+		}
+		m.add(o.reading, len(namespaces) > 1)
+		if d := o.reading.Device; out.Node.Name == "" {
+			out.Node = Node{Name: d.Hostname, Platform: d.Platform, HWSKU: d.HWSKU, OSVersion: d.OSVersion}
+		}
+		out.Skipped.Add(Skipped{
+			Unreadable: o.reading.Skipped.Unreadable, Unparsable: o.reading.Skipped.Unparsable,
+			Missing: o.reading.Skipped.Missing, Raced: o.reading.Skipped.Raced,
+		})
+	}
+	var duplicates int
+	out.Samples, duplicates, out.Dropped = m.b.Samples(s.options.SeriesLimit)
+	out.Skipped.Duplicate += duplicates
+	if err := errors.Join(errs...); err != nil && !read {
+		return out, err
+	}
+	return out, nil
+}
+
+// sourceNames gives each Redis instance of a namespace the name that users
+// see: the instance's on a switch with one ASIC, else the namespace's.
+func sourceNames(n *sonic.Namespace, namespaces int) map[string]string {
+	names := map[string]string{}
+	for _, d := range n.Databases {
+		names[d.Instance] = d.Instance
+	}
+	if namespaces == 1 {
+		return names
+	}
+	prefix := n.Name
+	if prefix == "" {
+		prefix = "host"
+	}
+	several := len(names) > 1
+	for instance := range names {
+		names[instance] = prefix
+		if several {
+			names[instance] = prefix + "/" + instance
+		}
+	}
+	return names
+}
+
+// open returns the namespaces as they are now, with a reader each.
+func (s *Switch) open() ([]*namespace, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, err := s.source.Switch()
+	if errors.Is(err, sonic.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if found != s.current {
+		s.current, s.namespaces = found, nil
+		for _, n := range found.Namespaces {
+			s.namespaces = append(s.namespaces, &namespace{Namespace: n, reader: sonic.NewReader(found, n, s.readerOptions())})
+		}
+	}
+	return s.namespaces, nil
+}
+
+func (s *Switch) readerOptions() sonic.Options {
+	return sonic.Options{
+		AllQueues: s.options.AllQueues, Windows: s.options.Windows, VOQ: s.options.VOQ == "dropped" || s.options.VOQ == "all",
+		Include: s.options.Include, Exclude: s.options.Exclude,
+		DSCPs: s.options.Policy.DSCPs(), MACLimit: s.options.AttachedMACLimit,
+		RefreshConfig: s.options.RefreshConfig, RefreshFDB: s.options.RefreshFDB,
+		Fields: sonic.Fields{
+			Port:           s.wanted("counters.port", "counters.port.drops", "counters.port.watchdog", "counters.port.history"),
+			PortGroup:      s.wanted("counters.port"),
+			Queue:          s.wanted("counters.queue", "counters.queue.ecn", "counters.queue.occupancy", "counters.queue.watchdog"),
+			QueueWatermark: s.wanted("watermarks.queue"),
+			Group:          s.wanted("counters.pg"),
+			GroupWatermark: s.wanted("watermarks.pg"),
+			PoolWatermark:  s.wanted("watermarks.pool"),
+			VOQ:            s.wanted("counters.voq", "counters.voq.wred"),
+		},
+	}
+}
+
+// wanted joins the raw names of sources.
+func (s *Switch) wanted(sources ...string) map[string]bool {
+	all := map[string]bool{}
+	for _, source := range sources {
+		maps.Copy(all, s.catalog.Wanted(source))
+	}
+	return all
 }

@@ -84,7 +84,6 @@ type Port struct {
 	ASICPFC        *uint8 // What the ASIC sends PFC for.
 	ASICReceivePFC *uint8 // What it obeys, in separate mode only.
 
-	Lossless       *uint8 // ConfigPFC where the QoS maps are known too.
 	LosslessQueues []LosslessQueue
 	LosslessGroups []LosslessGroup
 	DSCP           []DSCP
@@ -100,8 +99,10 @@ type Port struct {
 	FDB      *int     // Addresses learned.
 	MACs     []string // Attached addresses, few.
 
-	oid  string
-	macs []string
+	oid        string
+	macsec     bool
+	kernelUp   *bool
+	stateSpeed *float64
 }
 
 // A LosslessQueue is an egress queue that PFC priorities map to.

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sonic
+
+import (
+	"cmp"
+	"context"
+	"hash/maphash"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// readCounters reads the counters of ports, queues, groups, pools and VOQs.
+func (r *read) readCounters(ctx context.Context, config *configuration) error {
+	r.listQueues()
+	r.listGroups()
+	r.listPools()
+	r.listVOQs(config)
+	for _, part := range []func(context.Context) error{
+		r.readPortCounters, r.findWatchdogs, r.readQueueCounters, r.readGroupCounters, r.readPoolCounters, r.readVOQCounters,
+	} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *read) readPortCounters(ctx context.Context) error {
+	var queries []Query
+	var ports []*Port
+	for i := range r.out.Ports {
+		if p := &r.out.Ports[i]; p.oid != "" {
+			queries = append(queries, Query{Key: "COUNTERS:" + p.oid})
+			ports = append(ports, p)
+		}
+	}
+	return r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
+		if hash == nil {
+			r.out.Skipped.Missing++
+			return
+		}
+		ports[i].Counters = r.out.Skipped.keep(hash, r.options.Fields.Port)
+	})
+}
+
+// splitIndex takes "Ethernet0:3" apart. A chassis has ":" in no name but "|".
+func splitIndex(name string) (object string, index int, ok bool) {
+	at := strings.LastIndexByte(name, ':')
+	if at < 0 {
+		return "", 0, false
+	}
+	n, err := strconv.ParseUint(name[at+1:], 10, 16)
+	return name[:at], int(n), err == nil
+}
+
+// listed calls use for the objects of a name map that are of a known port.
+func (r *read) listed(names Hash, use func(port *Port, name, oid string, position int)) {
+	for name, oid := range names {
+		object, position, ok := splitIndex(name)
+		if !ok || !isOID(oid) {
+			r.skip(&r.out.Skipped.Unparsable)
+			continue
+		}
+		if port := r.ports[object]; port != nil {
+			use(port, name, oid, position)
+		}
+	}
+}
+
+func (r *read) skip(count *int) {
+	r.mu.Lock()
+	*count++
+	r.mu.Unlock()
+}
+
+// listQueues lists the queues of the name map. The number at the end of a
+// name is the queue's place in the port's list; SAI's own index, which is what
+// the CLI prints, stands in a map of its own.
+func (r *read) listQueues() {
+	r.listed(r.queueMap, func(port *Port, name, oid string, _ int) {
+		kind := strings.ToLower(strings.TrimPrefix(r.queueType[oid], "SAI_QUEUE_TYPE_"))
+		index, err := strconv.ParseUint(r.queueIndex[oid], 10, 16)
+		switch kind {
+		case "unicast", "multicast", "all":
+		case "unicast_voq":
+			return
+		default:
+			err = strconv.ErrSyntax
+		}
+		if err != nil {
+			if !r.options.AllQueues && !r.mayMatter(port, name) {
+				return
+			}
+			r.skip(&r.out.Skipped.Missing)
+			return
+		}
+		q := Queue{Port: port.Name, Type: kind, Index: int(index), name: name, oid: oid}
+		q.Watched = port.Watched == nil || port.Watchdog.Configured && slices.Contains(port.WatchdogExpected, q.Index)
+		q.Selected = r.options.AllQueues
+		if kind != "multicast" {
+			for i := range port.LosslessQueues {
+				if l := &port.LosslessQueues[i]; l.Index == q.Index {
+					l.Type, q.Selected = kind, true
+				}
+			}
+			for _, d := range port.DSCP {
+				q.Selected = q.Selected || d.Queue == q.Index && slices.Contains(r.options.DSCPs, d.DSCP)
+			}
+		}
+		r.out.Queues = append(r.out.Queues, q)
+	})
+	slices.SortFunc(r.out.Queues, func(a, b Queue) int {
+		return cmp.Or(compareNatural(a.Port, b.Port), cmp.Compare(a.Index, b.Index), strings.Compare(a.Type, b.Type))
+	})
+}
+
+// mayMatter says whether a queue without index or type could be one of those
+// that are exported at defaults.
+func (r *read) mayMatter(port *Port, name string) bool {
+	_, position, _ := splitIndex(name)
+	return slices.ContainsFunc(port.LosslessQueues, func(l LosslessQueue) bool { return l.Index == position })
+}
+
+// findWatchdogs learns which of the queues that are not read anyway have
+// fields of the PFC watchdog, when it is due.
+func (r *read) findWatchdogs(ctx context.Context) error {
+	if r.options.AllQueues {
+		return nil
+	}
+	if !r.watchdogs.due(r.now, r.options.RefreshConfig) {
+		return nil
+	}
+	var queries []Query
+	var names []string
+	for _, q := range r.out.Queues {
+		if q.Type != "multicast" && !r.wanted(&q) {
+			queries = append(queries, Query{"COUNTERS:" + q.oid, []string{fieldStatus, fieldDetected}})
+			names = append(names, q.name)
+		}
+	}
+	found := map[string]bool{}
+	err := r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
+		if hash != nil {
+			found[names[i]] = true
+		}
+	})
+	if err == nil {
+		r.watchdogs.set(found, r.now)
+	}
+	return err
+}
+
+// wanted says whether a queue's hash is to be read at every scrape.
+func (r *read) wanted(q *Queue) bool {
+	if q.Selected || r.watchdogs.value[q.name] {
+		return true
+	}
+	port := r.ports[q.Port]
+	return q.Type != "multicast" && slices.Contains(port.WatchdogExpected, q.Index)
+}
+
+func (r *read) readQueueCounters(ctx context.Context) error {
+	r.out.Queues = slices.DeleteFunc(r.out.Queues, func(q Queue) bool { return !r.wanted(&q) })
+	queues := r.out.Queues
+	queries := make([]Query, len(queues))
+	for i, q := range queues {
+		queries[i].Key = "COUNTERS:" + q.oid
+	}
+	err := r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
+		if hash == nil {
+			r.out.Skipped.Missing++
+			return
+		}
+		q := &queues[i]
+		q.Counters = r.out.Skipped.keep(hash, r.options.Fields.Queue)
+		r.readWatchdog(q, r.ports[q.Port], hash)
+	})
+	if err != nil {
+		return err
+	}
+	return r.readWatermarks(ctx, len(queues), r.options.Fields.QueueWatermark, func(i int) (string, *[]Watermarks) {
+		if !queues[i].Selected {
+			return "", nil
+		}
+		return queues[i].oid, &queues[i].Watermarks
+	})
+}
+
+func (r *read) listGroups() {
+	r.listed(r.groupMap, func(port *Port, name, oid string, _ int) {
+		index, err := strconv.ParseUint(r.groupIndex[oid], 10, 16)
+		if err != nil {
+			r.skip(&r.out.Skipped.Missing)
+			return
+		}
+		g := PriorityGroup{Port: port.Name, Index: int(index), name: name, oid: oid}
+		lossless := slices.ContainsFunc(port.LosslessGroups, func(l LosslessGroup) bool { return l.Index == g.Index })
+		if r.options.AllQueues || lossless {
+			r.out.Groups = append(r.out.Groups, g)
+		}
+	})
+	slices.SortFunc(r.out.Groups, func(a, b PriorityGroup) int {
+		return cmp.Or(compareNatural(a.Port, b.Port), cmp.Compare(a.Index, b.Index))
+	})
+}
+
+func (r *read) readGroupCounters(ctx context.Context) error {
+	groups := r.out.Groups
+	queries := make([]Query, len(groups))
+	for i, g := range groups {
+		queries[i].Key = "COUNTERS:" + g.oid
+	}
+	err := r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
+		if hash == nil {
+			r.out.Skipped.Missing++
+			return
+		}
+		groups[i].Counters = r.out.Skipped.keep(hash, r.options.Fields.Group)
+	})
+	if err != nil {
+		return err
+	}
+	return r.readWatermarks(ctx, len(groups), r.options.Fields.GroupWatermark, func(i int) (string, *[]Watermarks) {
+		return groups[i].oid, &groups[i].Watermarks
+	})
+}
+
+func (r *read) listPools() {
+	for name, oid := range r.poolMap {
+		if !isOID(oid) {
+			r.skip(&r.out.Skipped.Unparsable)
+			continue
+		}
+		r.out.Pools = append(r.out.Pools, BufferPool{Name: name, oid: oid})
+	}
+	slices.SortFunc(r.out.Pools, func(a, b BufferPool) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// readPoolCounters reads the pools' watermarks; their own hash has the last
+// poll's peak only.
+func (r *read) readPoolCounters(ctx context.Context) error {
+	pools := r.out.Pools
+	return r.readWatermarks(ctx, len(pools), r.options.Fields.PoolWatermark, func(i int) (string, *[]Watermarks) {
+		return pools[i].oid, &pools[i].Watermarks
+	})
+}
+
+// readWatermarks reads the watermark tables of n objects. Their hashes may be
+// absent, which is no fault (watermarkorch.cpp writes them at the first poll).
+func (r *read) readWatermarks(ctx context.Context, n int, wanted map[string]bool, object func(int) (string, *[]Watermarks)) error {
+	var queries []Query
+	var into []*[]Watermarks
+	var windows []string
+	for i := range n {
+		oid, watermarks := object(i)
+		if watermarks == nil {
+			continue
+		}
+		for _, w := range r.options.Windows {
+			queries = append(queries, Query{Key: strings.ToUpper(w) + "_WATERMARKS:" + oid})
+			into, windows = append(into, watermarks), append(windows, w)
+		}
+	}
+	return r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
+		if hash != nil {
+			*into[i] = append(*into[i], Watermarks{windows[i], r.out.Skipped.keep(hash, wanted)})
+		}
+	})
+}
+
+// listVOQs lists the virtual output queues towards the ports of this card, or
+// of all where DEVICE_METADATA does not say which is this one.
+func (r *read) listVOQs(config *configuration) {
+	own := ""
+	if config != nil && config.hostname != "" && config.asic != "" {
+		own = strings.ToLower(config.hostname + "|" + config.asic + "|")
+	}
+	for name, oid := range r.voqMap {
+		systemPort, index, ok := splitIndex(name)
+		if !ok || !isOID(oid) {
+			r.skip(&r.out.Skipped.Unparsable)
+			continue
+		}
+		if strings.HasPrefix(strings.ToLower(systemPort), own) {
+			r.out.VOQs = append(r.out.VOQs, VOQ{SystemPort: systemPort, Index: index, name: name, oid: oid})
+		}
+	}
+	slices.SortFunc(r.out.VOQs, func(a, b VOQ) int {
+		return cmp.Or(compareNatural(a.SystemPort, b.SystemPort), cmp.Compare(a.Index, b.Index))
+	})
+}
+
+// readVOQCounters reads the VOQs. They are listed in several namespaces while
+// the hash is in one only: one without is not missing.
+func (r *read) readVOQCounters(ctx context.Context) error {
+	voqs := r.out.VOQs
+	queries := make([]Query, len(voqs))
+	for i, q := range voqs {
+		queries[i].Key = "COUNTERS:" + q.oid
+	}
+	return r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
+		if hash != nil {
+			voqs[i].Counters = r.out.Skipped.keep(hash, r.options.Fields.VOQ)
+		}
+	})
+}
+
+// dropRaced reads the name maps once more and drops what does not have the
+// same object behind its name as before: its values may be another's.
+func (r *read) dropRaced(ctx context.Context) error {
+	var ports, queues, groups, pools, voqs Hash
+	maps := []struct {
+		key  string
+		into *Hash
+		used bool
+	}{
+		{"COUNTERS_PORT_NAME_MAP", &ports, len(r.portMap) > 0},
+		{"COUNTERS_QUEUE_NAME_MAP", &queues, len(r.out.Queues) > 0},
+		{"COUNTERS_PG_NAME_MAP", &groups, len(r.out.Groups) > 0},
+		{"COUNTERS_BUFFER_POOL_NAME_MAP", &pools, len(r.out.Pools) > 0},
+		{"COUNTERS_VOQ_NAME_MAP", &voqs, len(r.out.VOQs) > 0},
+	}
+	var queries []Query
+	var into []*Hash
+	for _, m := range maps {
+		if m.used {
+			queries, into = append(queries, Query{Key: m.key}), append(into, m.into)
+		}
+	}
+	err := r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) { *into[i] = hash })
+	if err != nil {
+		return err
+	}
+	r.dropChanged(ports, queues, groups, pools, voqs)
+	r.verified = true
+	return nil
+}
+
+// dropChanged drops what the maps have under another name, or no more. Nil
+// maps drop everything.
+func (r *read) dropChanged(ports, queues, groups, pools, voqs Hash) {
+	raced := &r.out.Skipped.Raced
+	for i := range r.out.Ports {
+		if p := &r.out.Ports[i]; p.oid != "" && ports[p.Name] != p.oid {
+			p.Counters, p.ASICMTU, p.ASICPFC, p.ASICReceivePFC = nil, nil, nil, nil
+			*raced++
+		}
+	}
+	before := len(r.out.Queues) + len(r.out.Groups) + len(r.out.Pools) + len(r.out.VOQs)
+	r.out.Queues = slices.DeleteFunc(r.out.Queues, func(q Queue) bool { return queues[q.name] != q.oid })
+	r.out.Groups = slices.DeleteFunc(r.out.Groups, func(g PriorityGroup) bool { return groups[g.name] != g.oid })
+	r.out.Pools = slices.DeleteFunc(r.out.Pools, func(p BufferPool) bool { return pools[p.Name] != p.oid })
+	r.out.VOQs = slices.DeleteFunc(r.out.VOQs, func(q VOQ) bool { return voqs[q.name] != q.oid })
+	*raced += before - len(r.out.Queues) - len(r.out.Groups) - len(r.out.Pools) - len(r.out.VOQs)
+}
+
+// fingerprint tells whether a map changed.
+func (r *Reader) fingerprint(h Hash) uint64 {
+	sum := uint64(0)
+	for k, v := range h {
+		sum += maphash.String(r.hashing, k) ^ 31*maphash.String(r.hashing, v)
+	}
+	return sum
+}
+
+// mix tells whether a counter changed.
+func mix(object uint64, value float64) uint64 { return math.Float64bits(value) * (2*object + 1) }
+
+// setPools fills in the sizes of the pools.
+func (r *read) setPools() {
+	for i := range r.out.Pools {
+		p := &r.out.Pools[i]
+		p.Size = number(r.poolSizes[p.Name], "size", 1, 0, &r.out.Skipped)
+		p.Headroom = number(r.poolSizes[p.Name], "xoff", 1, 0, &r.out.Skipped)
+	}
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sonic
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// walkLimit is how many addresses are walked at most; beyond, what they tell
+// is absent.
+const walkLimit = 16384
+
+// readNeighbors reads what LLDP says of the front ports, when it is due.
+func (r *read) readNeighbors(ctx context.Context, config *configuration) error {
+	if r.neighbors.due(r.now, r.options.RefreshConfig) {
+		var queries []Query
+		var ports []string
+		for _, p := range r.out.Ports {
+			if p.Kind == "front" {
+				queries = append(queries, Query{Key: r.ns.key(ApplDB, "LLDP_ENTRY_TABLE", p.Name)})
+				ports = append(ports, p.Name)
+			}
+		}
+		found := map[string]*Neighbor{}
+		err := r.hashes(ctx, ApplDB, queries, func(i int, row Hash) {
+			if row != nil {
+				found[ports[i]] = neighbor(row, config)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		r.neighbors.set(found, r.now)
+	}
+	for i := range r.out.Ports {
+		r.out.Ports[i].Neighbor = r.neighbors.value[r.out.Ports[i].Name]
+	}
+	return nil
+}
+
+// Subtypes of a port id (IEEE 802.1AB, 8.5.3).
+const portIDIsMAC = "3"
+
+// neighbor reads one row of LLDP_ENTRY_TABLE. All of it is what a stranger
+// sent.
+func neighbor(row Hash, config *configuration) *Neighbor {
+	n := &Neighbor{Name: strings.TrimSpace(row["lldp_rem_sys_name"]), PortID: strings.TrimSpace(row["lldp_rem_port_id"])}
+	mac, isMAC := parseMAC(n.PortID)
+	if isMAC {
+		n.PortID = mac
+	}
+	n.Port = n.PortID
+	if description := strings.TrimSpace(row["lldp_rem_port_desc"]); description != "" &&
+		(isMAC || row["lldp_rem_port_id_subtype"] == portIDIsMAC) {
+		n.Port = description
+	}
+	if config != nil {
+		n.Kind = kindByType(config.neighborTypes[n.Name])
+	}
+	if n.Kind == "" {
+		n.Kind = kindByAnnouncement(row)
+	}
+	return n
+}
+
+// kindByType reads the type that the operator gave the neighbour.
+func kindByType(kind string) string {
+	kind = strings.ToLower(kind)
+	for _, word := range []string{"router", "switch", "leaf", "spine", "tor"} {
+		if strings.Contains(kind, word) {
+			return "switch"
+		}
+	}
+	if strings.Contains(kind, "server") || strings.Contains(kind, "host") {
+		return "host"
+	}
+	return ""
+}
+
+// kindByAnnouncement reads what the neighbour says of itself. A GPU host with
+// containers announces itself as bridge and router: that proves no switch.
+func kindByAnnouncement(row Hash) string {
+	description := strings.ToLower(row["lldp_rem_sys_desc"])
+	for _, system := range []string{
+		"sonic", "cumulus", "arista", "nx-os", "nxos", "ios xr", "ios-xr", "junos", "juniper", "onyx", "mlnx-os",
+		"dell emc networking", "os10", "comware", "huawei versatile", "fastpath", "ruckus",
+	} {
+		if strings.Contains(description, system) {
+			return "switch"
+		}
+	}
+	capabilities := strings.TrimSpace(orElse(row["lldp_rem_sys_cap_enabled"], row["lldp_rem_sys_cap_supported"]))
+	first, _, _ := strings.Cut(capabilities, " ")
+	// Bit 7 of the BITS is "station only" (IEEE 802.1AB, 8.5.8).
+	if set, err := strconv.ParseUint(first, 16, 8); err == nil && set == 1 {
+		return "host"
+	}
+	return "unknown"
+}
+
+// parseMAC reads a MAC address in any of the usual spellings.
+func parseMAC(text string) (string, bool) {
+	hex := strings.ToLower(strings.NewReplacer(":", "", "-", "", ".", "").Replace(text))
+	if len(hex) != 12 || strings.Trim(hex, "0123456789abcdef") != "" || len(text) == 12 {
+		return "", false
+	}
+	parts := make([]string, 0, 6)
+	for i := 0; i < 12; i += 2 {
+		parts = append(parts, hex[i:i+2])
+	}
+	return strings.Join(parts, ":"), true
+}
+
+// readFDB reads the learned addresses, when they are due.
+func (r *read) readFDB(ctx context.Context) error {
+	if r.options.RefreshFDB == 0 || !r.fdb.due(r.now, r.options.RefreshFDB) {
+		return nil
+	}
+	if r.fdbUsed > walkLimit {
+		r.fdb.set(nil, r.now)
+		return nil
+	}
+	found := map[string][]string{}
+	err := r.walkMACs(ctx, StateDB, "FDB_TABLE", "port", func(key, port string) {
+		if len(key) < 17 {
+			return
+		}
+		if mac, ok := parseMAC(key[len(key)-17:]); ok && port != "" {
+			found[port] = append(found[port], mac)
+		}
+	})
+	return keepWalk(r, &r.fdb, found, err)
+}
+
+// readARP reads the addresses behind routed ports, when they are due.
+func (r *read) readARP(ctx context.Context) error {
+	routed := slices.ContainsFunc(r.out.Ports, func(p Port) bool { return p.Mode == "l3" && p.LAG == "" })
+	if !routed || r.options.RefreshFDB == 0 || !r.arp.due(r.now, r.options.RefreshFDB) {
+		return nil
+	}
+	found := map[string][]string{}
+	err := r.walkMACs(ctx, ApplDB, "NEIGH_TABLE", "neigh", func(key, mac string) {
+		port, _, _ := strings.Cut(key, ":")
+		if mac, ok := parseMAC(mac); ok && !slices.Contains(found[port], mac) {
+			found[port] = append(found[port], mac)
+		}
+	})
+	return keepWalk(r, &r.arp, found, err)
+}
+
+// keepWalk keeps the outcome of a walk. A table that is too large, or that
+// this user may not walk, is unknown until the next refresh.
+func keepWalk(r *read, k *kept[map[string][]string], found map[string][]string, err error) error {
+	switch {
+	case errors.Is(err, errLater):
+		return nil
+	case errors.Is(err, ErrTooMany):
+		k.set(nil, r.now)
+		return nil
+	case errors.Is(err, errRefused):
+		r.refuse()
+		k.set(nil, r.now)
+		return nil
+	case err != nil:
+		k.drop()
+		return err
+	}
+	k.set(found, r.now)
+	return nil
+}
+
+// walkMACs hands over one field of every row of a table, and its key without
+// the table.
+func (r *read) walkMACs(ctx context.Context, database, table, field string, use func(key, value string)) error {
+	prefix := r.ns.key(database, table, "")
+	keys, err := r.keys(ctx, database, prefix+"*", walkLimit)
+	if err != nil {
+		return err
+	}
+	slices.Sort(keys)
+	queries := make([]Query, len(keys))
+	for i, k := range keys {
+		queries[i] = Query{k, []string{field}}
+	}
+	return r.hashes(ctx, database, queries, func(i int, row Hash) {
+		use(strings.TrimPrefix(keys[i], prefix), row[field])
+	})
+}
+
+// setFDB says what is behind the ports. A member of a LAG shows the LAG's.
+func (r *read) setFDB() {
+	for i := range r.out.Ports {
+		p := &r.out.Ports[i]
+		macs := r.fdb.value[orElse(p.LAG, p.Name)]
+		if p.Mode == "l3" {
+			macs = r.arp.value[p.Name]
+		}
+		if p.Mode == "l2" && r.fdb.value != nil && !r.down(StateDB) {
+			n := len(macs)
+			p.FDB = &n
+		}
+		if len(macs) <= r.options.MACLimit {
+			p.MACs = macs
+		}
+	}
+}
+
+// buffers are what is in force of the buffer configuration.
+type buffers struct {
+	groups   map[portIndex]string // The profile of a priority group.
+	profiles map[string]Hash
+	pools    map[string]Hash
+}
+
+// readBuffers reads the buffer profiles in force, when they are due. With the
+// dynamic model the switch computes them, and CONFIG_DB has no sizes.
+func (r *read) readBuffers(ctx context.Context, config *configuration) error {
+	if r.buffers.due(r.now, r.options.RefreshConfig) {
+		b := &buffers{groups: map[portIndex]string{}, profiles: map[string]Hash{}, pools: map[string]Hash{}}
+		if err := r.readGroupProfiles(ctx, b, config); err != nil {
+			return err
+		}
+		if err := r.readBufferRows(ctx, b, config); err != nil {
+			return err
+		}
+		r.buffers.set(b, r.now)
+	}
+	r.setBuffers(r.buffers.value, config)
+	return nil
+}
+
+func (r *read) readGroupProfiles(ctx context.Context, b *buffers, config *configuration) error {
+	if config == nil {
+		return nil
+	}
+	var queries []Query
+	var at [][]string
+	ask := func(port, index string) {
+		queries = append(queries, Query{r.ns.key(ApplDB, "BUFFER_PG_TABLE", port, index), []string{"profile"}})
+		at = append(at, []string{port, index})
+	}
+	for _, key := range config.groupKeys {
+		ports, index, ok := strings.Cut(key, ":")
+		if !ok {
+			continue
+		}
+		ask(ports, index)
+		if strings.Contains(ports, ",") { // The traditional model copies the key, the dynamic one takes it apart.
+			for port := range strings.SplitSeq(ports, ",") {
+				ask(port, index)
+			}
+		}
+	}
+	return r.hashes(ctx, ApplDB, queries, func(i int, row Hash) {
+		if row != nil {
+			config.eachIndex(at[i], func(at portIndex) { b.groups[at] = reference(row["profile"]) })
+		}
+	})
+}
+
+func (r *read) readBufferRows(ctx context.Context, b *buffers, config *configuration) error {
+	var queries []Query
+	var into []map[string]Hash
+	var names []string
+	seen := map[string]bool{}
+	ask := func(table, name string, rows map[string]Hash) {
+		if name == "" || seen[table+name] {
+			return
+		}
+		seen[table+name] = true
+		queries = append(queries, Query{Key: r.ns.key(ApplDB, table, name)})
+		into, names = append(into, rows), append(names, name)
+	}
+	for _, profile := range b.groups {
+		ask("BUFFER_PROFILE_TABLE", profile, b.profiles)
+	}
+	for name := range r.poolMap {
+		ask("BUFFER_POOL_TABLE", name, b.pools)
+	}
+	return r.hashes(ctx, ApplDB, queries, func(i int, row Hash) {
+		if row != nil {
+			into[i][names[i]] = row
+		}
+	})
+}
+
+// setBuffers fills in sizes: those in force, else those that are configured.
+func (r *read) setBuffers(b *buffers, config *configuration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	find := func(rows map[string]Hash, table, name string) Hash {
+		if row := rows[name]; row != nil || config == nil {
+			return row
+		}
+		return config.profiles[table][name]
+	}
+	for i := range r.out.Ports {
+		p := &r.out.Ports[i]
+		for j := range p.LosslessGroups {
+			at := portIndex{p.Name, p.LosslessGroups[j].Index}
+			profile := b.groups[at]
+			if profile == "" && config != nil {
+				profile = config.groups[at]
+			}
+			row := find(b.profiles, "BUFFER_PROFILE", profile)
+			p.LosslessGroups[j].Headroom = number(row, "xoff", 1, 0, &r.out.Skipped)
+		}
+	}
+	r.poolSizes = map[string]Hash{}
+	for name := range r.poolMap {
+		r.poolSizes[name] = find(b.pools, "BUFFER_POOL", name)
+	}
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sonic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// chunk is how many keys are asked for in one round trip: enough to make the
+// trip cheap, few enough that Redis turns to its other clients in between.
+const chunk = 256
+
+// Options say what to read.
+type Options struct {
+	AllQueues     bool
+	Windows       []string // Of periodic, user, persistent.
+	VOQ           bool
+	Include       *regexp.Regexp // nil: all ports.
+	Exclude       *regexp.Regexp // nil: none.
+	DSCPs         []int          // Whose landing place is of interest, with its queue.
+	MACLimit      int            // Attached addresses of a port are listed up to this many.
+	RefreshConfig time.Duration
+	RefreshFDB    time.Duration // 0: never.
+	Fields        Fields
+}
+
+// Fields are the raw names that are wanted, by kind of object.
+type Fields struct {
+	Port, PortGroup                              map[string]bool // PortGroup: those that syncd polls in its PORT group.
+	Queue, QueueWatermark, Group, GroupWatermark map[string]bool
+	PoolWatermark, VOQ                           map[string]bool
+}
+
+// A Reader reads one namespace, over and over. Only one Read may run at a
+// time.
+type Reader struct {
+	ns      *Namespace
+	files   fs.FS
+	options Options
+
+	config     kept[*configuration]
+	neighbors  kept[map[string]*Neighbor]
+	buffers    kept[*buffers]
+	fdb        kept[map[string][]string] // Addresses by port or LAG.
+	arp        kept[map[string][]string] // Addresses by routed port.
+	watchdogs  kept[map[string]bool]     // Queues that have the PFC watchdog's fields, by name.
+	hashing    maphash.Seed
+	maps       uint64 // Fingerprint of the name maps at the last reading.
+	counters   uint64 // Fingerprint of the PORT group's counters.
+	counted    bool
+	lastChange time.Time
+}
+
+// kept is a table that is not read at every scrape.
+type kept[T any] struct {
+	value T
+	since time.Time
+}
+
+// due says whether it is time to read the table again.
+func (k *kept[T]) due(now time.Time, every time.Duration) bool {
+	return k.since.IsZero() || now.Sub(k.since) >= every
+}
+
+func (k *kept[T]) set(value T, now time.Time) { k.value, k.since = value, now }
+
+func (k *kept[T]) drop() { *k = kept[T]{} }
+
+// NewReader returns a Reader.
+func NewReader(s *Switch, n *Namespace, options Options) *Reader {
+	return &Reader{ns: n, files: s.Files, options: options, hashing: maphash.MakeSeed()}
+}
+
+// A read is one reading in the making.
+type read struct {
+	*Reader
+	out      *Reading
+	patience time.Duration // For one round trip.
+	now      time.Time
+	walks    int // Walks that this reading may still make.
+
+	mu        sync.Mutex
+	answered  map[string]bool  // Databases that answered.
+	instances map[string]error // Instances that were asked, and what is wrong.
+
+	portMap, queueMap, groupMap, poolMap, voqMap Hash
+	queueIndex, queueType, groupIndex            Hash
+	fdbUsed                                      float64 // Entries of the FDB by CRM:STATS; 0: unknown.
+	flex                                         []Hash  // By pollGroups.
+	poolSizes                                    map[string]Hash
+	verified                                     bool             // The name maps were read again.
+	ports                                        map[string]*Port // Into out.Ports.
+}
+
+// Read reads the namespace. It returns what there is, whatever happens; a
+// server that does not answer within patience is given up for this reading.
+func (r *Reader) Read(ctx context.Context, patience time.Duration) *Reading {
+	rd := &read{
+		Reader: r, patience: patience, now: time.Now(), walks: 1,
+		out:      &Reading{ASIC: r.ns.Name},
+		answered: map[string]bool{}, instances: map[string]error{}, ports: map[string]*Port{},
+	}
+	if r.ns.free {
+		rd.walks = 100
+	}
+	rd.run(ctx, task{CountersDB, rd.readMaps})
+	rd.run(ctx, task{ConfigDB, rd.readConfig}, task{FlexDB, rd.readPollGroups})
+	config := rd.config.value
+	if rd.down(ConfigDB) {
+		config = nil // What is remembered of a dead server is not known.
+	}
+	rd.setPollGroups(config)
+	rd.listPorts(config)
+	rd.run(ctx,
+		task{CountersDB, func(ctx context.Context) error { return rd.readCounters(ctx, config) }},
+		task{ASICDB, rd.readASIC},
+		task{ApplDB, func(ctx context.Context) error { return rd.readAppl(ctx, config) }},
+		task{StateDB, rd.readState},
+	)
+	rd.run(ctx, task{CountersDB, rd.dropRaced})
+	if !rd.verified {
+		rd.dropChanged(nil, nil, nil, nil, nil)
+	}
+	rd.setLinks()
+	rd.setFDB()
+	rd.setPools()
+	rd.setBigRedSwitch(config)
+	rd.setLastChange()
+	rd.readFiles()
+	rd.setStates()
+	return rd.out
+}
+
+// A task reads from one database.
+type task struct {
+	database string
+	do       func(context.Context) error
+}
+
+// run does the tasks, those of different instances side by side, those of one
+// instance one after the other. An instance that failed is not asked again.
+func (r *read) run(ctx context.Context, tasks ...task) {
+	var wg sync.WaitGroup
+	byInstance := map[string][]task{}
+	for _, t := range tasks {
+		if d, ok := r.ns.Databases[t.database]; ok {
+			byInstance[d.Instance] = append(byInstance[d.Instance], t)
+		}
+	}
+	for name, tasks := range byInstance {
+		wg.Go(func() {
+			for _, t := range tasks {
+				if r.failed(name) != nil {
+					return
+				}
+				if err := t.do(ctx); err != nil {
+					r.mu.Lock()
+					r.instances[name] = fmt.Errorf("%s: %w", t.database, err)
+					r.mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (r *read) failed(instance string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err, asked := r.instances[instance]
+	if !asked {
+		r.instances[instance] = nil
+	}
+	return err
+}
+
+// down says whether the instance of a database failed in this reading.
+func (r *read) down(database string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.instances[r.ns.Databases[database].Instance] != nil || !r.answered[database]
+}
+
+// hashes reads hashes in chunks and hands over each that is there. A refusal
+// of one is counted, not returned.
+func (r *read) hashes(ctx context.Context, database string, queries []Query, use func(i int, hash Hash)) error {
+	for start := 0; start < len(queries); start += chunk {
+		part := queries[start:min(start+chunk, len(queries))]
+		tripCtx, cancel := context.WithTimeout(ctx, r.patience)
+		replies, err := r.ns.DB.Read(tripCtx, database, part)
+		cancel()
+		if err != nil {
+			return err
+		}
+		r.mu.Lock()
+		r.answered[database] = true
+		for i, reply := range replies {
+			if reply.Err != nil {
+				r.out.Skipped.Unreadable++
+				continue
+			}
+			use(start+i, reply.Hash)
+		}
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// keys walks a table, unless another was walked in this reading already.
+func (r *read) keys(ctx context.Context, database, pattern string, limit int) ([]string, error) {
+	r.mu.Lock()
+	ok := r.walks > 0
+	r.walks--
+	r.mu.Unlock()
+	if !ok {
+		return nil, errLater
+	}
+	return r.ns.DB.Keys(ctx, database, pattern, limit)
+}
+
+// errLater says that this reading made its walk already.
+var errLater = errors.New("left to the next reading")
+
+// listPorts lists the ports that CONFIG_DB or the name map have.
+func (r *read) listPorts(config *configuration) {
+	var known map[string]Hash
+	if config != nil {
+		known = config.ports
+	}
+	names := map[string]bool{}
+	for name := range known {
+		names[name] = true
+	}
+	for name := range r.portMap {
+		if isPort(name, known) {
+			names[name] = true
+		}
+	}
+	if config != nil && len(known) == 0 {
+		for name := range config.qos {
+			names[name] = isPort(name, nil)
+		}
+		for name := range config.watchdog {
+			names[name] = isPort(name, nil)
+		}
+	}
+	for name, ok := range names {
+		if ok && r.selected(name) {
+			r.out.Ports = append(r.out.Ports, Port{Name: name})
+		}
+	}
+	slices.SortFunc(r.out.Ports, func(a, b Port) int { return compareNatural(a.Name, b.Name) })
+	for i := range r.out.Ports {
+		p := &r.out.Ports[i]
+		r.ports[p.Name] = p
+		p.oid = r.portMap[p.Name]
+		p.Kind = portKind(p.Name, "")
+		if config != nil {
+			config.setPort(p, r.options.DSCPs, &r.out.Skipped)
+		}
+	}
+}
+
+func (r *read) selected(port string) bool {
+	if r.options.Include != nil && !r.options.Include.MatchString(port) {
+		return false
+	}
+	return r.options.Exclude == nil || !r.options.Exclude.MatchString(port)
+}
+
+// compareNatural orders Ethernet8 before Ethernet16.
+func compareNatural(a, b string) int {
+	x, y := strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")
+	if x != y {
+		return strings.Compare(a, b)
+	}
+	if c := len(a) - len(b); c != 0 {
+		return c
+	}
+	return strings.Compare(a, b)
+}
+
+// setLastChange notes when the counters of the PORT group moved.
+func (r *read) setLastChange() {
+	sum, any, up := uint64(0), false, false
+	for i := range r.out.Ports {
+		p := &r.out.Ports[i]
+		up = up || p.OperUp != nil && *p.OperUp
+		for field, v := range p.Counters {
+			if r.options.Fields.PortGroup[field] {
+				sum, any = sum+mix(uint64(i), v), true
+			}
+		}
+	}
+	if !any || r.out.Time.IsZero() {
+		return
+	}
+	if r.counted && sum != r.Reader.counters {
+		r.Reader.lastChange = r.out.Time
+	}
+	r.Reader.counters, r.counted = sum, true
+	if up {
+		r.out.LastChange = r.Reader.lastChange
+	}
+}
+
+// setStates says which databases and instances answered.
+func (r *read) setStates() {
+	for _, name := range Databases() {
+		if _, ok := r.ns.Databases[name]; ok {
+			r.out.Databases = append(r.out.Databases, DatabaseState{name, r.answered[name]})
+		}
+	}
+	for _, name := range Databases() {
+		d, ok := r.ns.Databases[name]
+		if !ok || slices.ContainsFunc(r.out.Instances, func(s InstanceState) bool { return s.Name == d.Instance }) {
+			continue
+		}
+		r.out.Instances = append(r.out.Instances, InstanceState{Name: d.Instance, Via: d.Via(), Err: r.instances[d.Instance]})
+	}
+}
+
+// readFiles reads what is not in Redis.
+func (r *read) readFiles() {
+	if r.files == nil {
+		return
+	}
+	if data, err := fs.ReadFile(r.files, "etc/sonic/sonic_version.yml"); err == nil {
+		r.out.Device.OSVersion = yamlField(string(data), "build_version")
+	}
+	if data, err := fs.ReadFile(r.files, "proc/stat"); err == nil {
+		for line := range strings.Lines(string(data)) {
+			if text, ok := strings.CutPrefix(line, "btime "); ok {
+				if seconds, ok := parseNumber(strings.TrimSpace(text)); ok {
+					r.out.Device.Boot = time.Unix(int64(seconds), 0)
+				}
+			}
+		}
+	}
+}
+
+// yamlField finds one scalar of a flat YAML file.
+func yamlField(text, field string) string {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return strings.Trim(strings.TrimSpace(value), `'"`)
+		}
+	}
+	return ""
+}
