@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command roce_exporter exports the state of a RoCE fabric to Prometheus.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/go-kit/log"
+	"github.com/prometheus/common/version"
+	"github.com/prometheus/exporter-toolkit/web"
+	"github.com/redis/go-redis/v9"
+	sloggokit "github.com/tjhop/slog-gokit"
+
+	"roce_exporter/collectors"
+	"roce_exporter/collectors/sonic"
+	"roce_exporter/exporter"
+)
+
+// watchInterval is how often the configuration file is compared.
+const watchInterval = 30 * time.Second
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP) // From the start: until it is handled it would end the process.
+	code := run(ctx, hangup, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run runs one command and returns the exit code of the process.
+func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
+	app, f := newApp()
+	app.UsageWriter(stdout).ErrorWriter(stderr)
+	command, err := app.Parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "roce_exporter: %v%s (--help lists the flags)\n", err, fromEnvironment(app))
+		return 2
+	}
+	if f.version {
+		fmt.Fprintln(stdout, version.Print("roce_exporter"))
+		return 0
+	}
+	logger := newLogger(stderr, f.logLevel, f.logFormat)
+	redis.SetLogger(redisLog{logger})
+	limitRuntime(f.memoryLimit, f.maxProcs)
+	switch command {
+	case serveCommand:
+		err = serve(ctx, f, logger, hangup, stdout)
+	default:
+		err = fmt.Errorf("unknown command %q", command)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "roce_exporter: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+const serveCommand = "serve"
+
+// flags are the values of all flags.
+type flags struct {
+	listen                   []string
+	webConfig                string
+	systemdSocket            bool
+	telemetryPath            string
+	maxRequests              int
+	noSelf, lifecycle, pprof bool
+	config                   string
+	check, autoReload        bool
+	switchMode               mode
+	disableDefaults          bool
+	databaseDir, replay      string
+	memoryLimit              byteSize
+	maxProcs                 int
+	logLevel, logFormat      string
+	version                  bool
+}
+
+// newApp describes the command line. Every flag can be set by an environment
+// variable too, since a SONiC package can pass nothing else.
+func newApp() (*kingpin.Application, *flags) {
+	f := &flags{}
+	app := kingpin.New("roce_exporter", "Exports the state of a RoCE fabric, of its switches and hosts, to Prometheus.").DefaultEnvars()
+	app.UsageTemplate(kingpin.LongHelpTemplate)
+	app.HelpFlag.NoEnvar().Short('h')
+	app.Flag("log.level", "Least severe lines that are logged: debug, info, warn, error.").Default("info").EnumVar(&f.logLevel, "debug", "info", "warn", "error")
+	app.Flag("log.format", "Format of the lines that are logged: logfmt, json.").Default("logfmt").EnumVar(&f.logFormat, "logfmt", "json")
+	app.Flag("runtime.memory-limit", "Memory that the process keeps below if it can (64MiB; 0 for none). GOMEMLIMIT has precedence.").Default("48MiB").SetValue(&f.memoryLimit)
+	app.Flag("runtime.gomaxprocs", "CPUs that the process uses at a time (0 for all). GOMAXPROCS has precedence.").Default("1").IntVar(&f.maxProcs)
+	app.Flag("version", "Print the version.").BoolVar(&f.version)
+
+	serve := app.Command(serveCommand, "Serve the metrics of this node.").Default()
+	serve.Flag("web.listen-address", "Address to listen on, repeatable. In the environment: separated by commas.").Default(":14791").StringsVar(&f.listen)
+	serve.Flag("web.config.file", "File with TLS certificates and users.").StringVar(&f.webConfig)
+	serve.Flag("web.systemd-socket", "Listen on the sockets that systemd passes instead.").BoolVar(&f.systemdSocket)
+	serve.Flag("web.telemetry-path", "Path of the metrics.").Default("/metrics").StringVar(&f.telemetryPath)
+	serve.Flag("web.max-requests", "Scrapes that are answered at a time; those beyond get 503 (0 for no limit).").Default("40").IntVar(&f.maxRequests)
+	serve.Flag("web.disable-exporter-metrics", "Leave out what is about the exporter itself: go_*, process_*, promhttp_*.").BoolVar(&f.noSelf)
+	serve.Flag("web.enable-lifecycle", "Let POST /-/reload reload the configuration.").BoolVar(&f.lifecycle)
+	serve.Flag("web.enable-pprof", "Serve profiles under /debug/pprof/.").BoolVar(&f.pprof)
+	serve.Flag("config.file", "Configuration file (YAML). Without one the defaults hold.").StringVar(&f.config)
+	serve.Flag("config.check", "Check the configuration file and exit.").BoolVar(&f.check)
+	serve.Flag("config.enable-auto-reload", "Reload the configuration file when it has changed.").BoolVar(&f.autoReload)
+	serve.Flag("collector.switch", "Read a SONiC switch. Without either form: if there is one. In the environment: true, false, auto.").SetValue(&f.switchMode)
+	serve.Flag("collector.disable-defaults", "Run no collectors but those that are asked for.").BoolVar(&f.disableDefaults)
+	serve.Flag("sonic.database-dir", "Directory of SONiC's database_config.json.").Default("/var/run/redis/sonic-db").StringVar(&f.databaseDir)
+	serve.Flag("replay", "Serve the capture in this directory instead of what is on this machine.").PlaceHolder("DIR").StringVar(&f.replay)
+	return app, f
+}
+
+// mode says whether a collector is wanted; auto: if there is something to read.
+type mode string
+
+const (
+	auto mode = ""
+	on   mode = "true"
+	off  mode = "false"
+)
+
+func (m *mode) String() string { return string(*m) }
+
+// IsBoolFlag gives the flag a --no- form.
+func (m *mode) IsBoolFlag() bool { return true }
+
+func (m *mode) Set(text string) error {
+	if text == "auto" {
+		*m = auto
+		return nil
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		return fmt.Errorf("must be true, false or auto, not %q", text)
+	}
+	*m = off
+	if value {
+		*m = on
+	}
+	return nil
+}
+
+// byteSize is a number of bytes as GOMEMLIMIT has it.
+type byteSize int64
+
+func (b *byteSize) String() string { return strconv.FormatInt(int64(*b), 10) }
+
+func (b *byteSize) Set(text string) error {
+	number, factor := text, int64(1)
+	for i, unit := range []string{"KiB", "MiB", "GiB"} {
+		if n, ok := strings.CutSuffix(text, unit); ok {
+			number, factor = n, 1<<(10*(i+1))
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSuffix(number, "B"), 10, 32)
+	if factor == 1 {
+		n, err = strconv.ParseInt(strings.TrimSuffix(number, "B"), 10, 64)
+	}
+	if err != nil || n < 0 {
+		return fmt.Errorf("must be a size like 64MiB, or 0, not %q", text)
+	}
+	*b = byteSize(n * factor)
+	return nil
+}
+
+// fromEnvironment lists the flags that the environment sets: an error of
+// theirs does not name them.
+func fromEnvironment(app *kingpin.Application) string {
+	var set []string
+	for _, name := range environment(app) {
+		if value := os.Getenv(name); value != "" {
+			set = append(set, name+"="+value)
+		}
+	}
+	if set == nil {
+		return ""
+	}
+	return ", with " + strings.Join(set, " ") + " from the environment"
+}
+
+// environment lists the variables that set flags.
+func environment(app *kingpin.Application) []string {
+	var names []string
+	model := app.Model()
+	groups := []*kingpin.FlagGroupModel{model.FlagGroupModel}
+	for _, command := range model.Commands {
+		groups = append(groups, command.FlagGroupModel)
+	}
+	for _, group := range groups {
+		for _, flag := range group.Flags {
+			if flag.Envar != "" && !flag.Hidden {
+				names = append(names, flag.Envar)
+			}
+		}
+	}
+	return names
+}
+
+// newLogger is the one place that knows go-kit/log, which writes the lines.
+// slog-gokit adds the time and the caller of a line.
+func newLogger(w io.Writer, level, format string) *slog.Logger {
+	sink := log.NewLogfmtLogger(log.NewSyncWriter(w))
+	if format == "json" {
+		sink = log.NewJSONLogger(log.NewSyncWriter(w))
+	}
+	var least slog.Level
+	_ = least.UnmarshalText([]byte(level)) // The flag takes no others.
+	return slog.New(sloggokit.NewGoKitHandler(sink, least))
+}
+
+// redisLog takes what go-redis logs by itself; the errors it returns are
+// logged where they are handled.
+type redisLog struct{ logger *slog.Logger }
+
+func (r redisLog) Printf(ctx context.Context, format string, v ...any) {
+	r.logger.DebugContext(ctx, fmt.Sprintf(format, v...), "component", "redis")
+}
+
+// limitRuntime keeps the exporter small on a switch, whose CPU and memory
+// belong to the control plane. The environment has precedence, as everywhere
+// in Go.
+func limitRuntime(memory byteSize, procs int) {
+	if memory > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(memory))
+	}
+	if procs > 0 && os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(procs)
+	}
+}
+
+// serve serves metrics until ctx ends.
+func serve(ctx context.Context, f *flags, logger *slog.Logger, hangup <-chan os.Signal, stdout io.Writer) error {
+	if f.check {
+		return check(f.config, stdout)
+	}
+	catalog, err := collectors.NewDefaultCatalog()
+	if err != nil {
+		return err
+	}
+	listen := splitAddresses(f.listen)
+	e, err := exporter.New(exporter.Options{
+		Catalog: catalog, Logger: logger, ConfigFile: f.config, DisableExporterMetrics: f.noSelf,
+		Build: func(c exporter.Config) ([]exporter.Enabled, error) { return build(f, catalog, c) },
+		Web: exporter.WebOptions{
+			TelemetryPath: f.telemetryPath, MaxRequests: f.maxRequests, Lifecycle: f.lifecycle, Pprof: f.pprof,
+			Listen: &web.FlagConfig{WebListenAddresses: &listen, WebSystemdSocket: &f.systemdSocket, WebConfigFile: &f.webConfig},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	logger.Info("roce_exporter starts", "version", version.Info(), "build", version.BuildContext())
+	ctx, cancel := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer cancel()
+	background.Go(func() { reloadOn(ctx, hangup, e) })
+	if f.autoReload {
+		background.Go(func() { e.Watch(ctx, watchInterval) })
+	}
+	return e.Serve(ctx)
+}
+
+// reloadOn reloads at each signal until ctx ends.
+func reloadOn(ctx context.Context, hangup <-chan os.Signal, e *exporter.Exporter) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+			_ = e.Reload() // It has logged what is wrong, and the old configuration goes on.
+		}
+	}
+}
+
+// check says whether the configuration file is good.
+func check(file string, stdout io.Writer) error {
+	if file == "" {
+		return errors.New("--config.check: there is nothing to check without --config.file")
+	}
+	opened, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	if _, err := exporter.ReadConfig(opened, file); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s: ok\n", file)
+	return nil
+}
+
+// splitAddresses takes several addresses out of one value, as the environment
+// has them.
+func splitAddresses(values []string) []string {
+	var addresses []string
+	for _, value := range values {
+		for address := range strings.SplitSeq(value, ",") {
+			if address != "" {
+				addresses = append(addresses, address)
+			}
+		}
+	}
+	return addresses
+}
+
+// build makes the collectors that the flags and the configuration want.
+func build(f *flags, catalog *collectors.Catalog, c exporter.Config) ([]exporter.Enabled, error) {
+	if f.switchMode == off || f.switchMode == auto && f.disableDefaults {
+		return nil, nil
+	}
+	enabled := exporter.Enabled{Auto: f.switchMode == auto}
+	var source collectors.SwitchSource
+	if f.replay != "" {
+		capture, err := sonic.OpenCapture(os.DirFS(f.replay))
+		if err != nil {
+			return nil, fmt.Errorf("--replay %s: %w", f.replay, err)
+		}
+		source = sonic.Fixed{Read: capture}
+	} else {
+		live := sonic.NewLive(f.databaseDir, liveOptions(c))
+		source, enabled.Close = live, live.Close
+	}
+	enabled.Collector = collectors.NewSwitch(catalog, source, switchOptions(c))
+	return []exporter.Enabled{enabled}, nil
+}
+
+func liveOptions(c exporter.Config) sonic.LiveOptions {
+	options := sonic.LiveOptions{Timeout: time.Duration(c.Scrape.Timeout) / 4, Username: c.Switch.Redis.Username}
+	if file := string(c.Switch.Redis.PasswordFile); file != "" {
+		options.Password = func() (string, error) {
+			password, err := os.ReadFile(file)
+			return strings.TrimRight(string(password), "\r\n"), err
+		}
+	}
+	return options
+}
+
+func switchOptions(c exporter.Config) collectors.SwitchOptions {
+	return collectors.SwitchOptions{
+		AllQueues:         c.Switch.Queues == "all",
+		AllPriorities:     c.Switch.Priorities == "all",
+		Windows:           c.Switch.Windows,
+		VOQ:               c.Switch.VOQ,
+		PauseDurationUnit: c.Switch.PauseDurationUnit,
+		Include:           c.Switch.Ports.Include.Regexp,
+		Exclude:           c.Switch.Ports.Exclude.Regexp,
+		AttachedMACLimit:  c.Switch.AttachedMACLimit,
+		FullNames:         c.Node.Names == "full",
+		RefreshConfig:     time.Duration(c.Refresh.Config),
+		RefreshFDB:        time.Duration(c.Refresh.FDB),
+		Timeout:           time.Duration(c.Scrape.Timeout),
+		SeriesLimit:       c.Limits.Series,
+		Policy:            c.Intent(),
+	}
+}
