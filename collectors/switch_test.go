@@ -86,7 +86,10 @@ func TestFixtures(t *testing.T) {
 	for _, meta := range dirs {
 		dir := filepath.Dir(meta)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			_, got := collect(t, capturedSwitch(t, dir, testOptions()))
+			reading, got := collect(t, capturedSwitch(t, dir, testOptions()))
+			if reading.Skipped != (Skipped{}) {
+				t.Errorf("%+v, want nothing skipped", reading.Skipped)
+			}
 			golden(t, filepath.Join(dir, "want.prom"), got)
 		})
 	}

@@ -145,7 +145,7 @@ func (r *read) readARP(ctx context.Context) error {
 	found := map[string][]string{}
 	err := r.walkMACs(ctx, ApplDB, "NEIGH_TABLE", "neigh", func(key, mac string) {
 		port, _, _ := strings.Cut(key, ":")
-		if mac, ok := parseMAC(mac); ok && !slices.Contains(found[port], mac) {
+		if mac, ok := parseMAC(mac); ok {
 			found[port] = append(found[port], mac)
 		}
 	})
@@ -203,8 +203,10 @@ func (r *read) setFDB() {
 			n := len(macs)
 			p.FDB = &n
 		}
-		if len(macs) <= r.options.MACLimit {
-			p.MACs = macs
+		// An address may be learned in several VLANs.
+		unique := slices.Compact(slices.Sorted(slices.Values(macs)))
+		if len(unique) <= r.options.MACLimit {
+			p.MACs = unique
 		}
 	}
 }
