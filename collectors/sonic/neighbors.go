@@ -158,7 +158,7 @@ func keepWalk(r *read, k *kept[map[string][]string], found map[string][]string, 
 	switch {
 	case errors.Is(err, errLater):
 		return nil
-	case errors.Is(err, ErrTooMany):
+	case errors.Is(err, ErrTooMany) || errors.Is(err, errIncomplete):
 		k.set(nil, r.now)
 		return nil
 	case errors.Is(err, errRefused):
@@ -186,10 +186,20 @@ func (r *read) walkMACs(ctx context.Context, database, table, field string, use 
 	for i, k := range keys {
 		queries[i] = Query{k, []string{field}}
 	}
-	return r.hashes(ctx, database, queries, func(i int, row Hash) {
+	answers := 0
+	err = r.hashes(ctx, database, queries, func(i int, row Hash) {
+		answers++
 		use(strings.TrimPrefix(keys[i], prefix), row[field])
 	})
+	if err == nil && answers < len(keys) {
+		err = errIncomplete
+	}
+	return err
 }
+
+// errIncomplete says that rows of a walk could not be read: what is counted
+// over it is unknown.
+var errIncomplete = errors.New("not all rows could be read")
 
 // setFDB says what is behind the ports. A member of a LAG shows the LAG's.
 func (r *read) setFDB() {

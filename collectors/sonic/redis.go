@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,7 +39,9 @@ type LiveOptions struct {
 // live is a DB on real Redis servers, one connection an instance and database,
 // opened when it is first needed and kept.
 type live struct {
+	mu      sync.Mutex
 	clients map[string]*redis.Client // By database name.
+	renew   map[string]func() *redis.Client
 }
 
 // instance is one Redis server.
@@ -53,7 +56,7 @@ func openNamespace(config databaseConfig, options LiveOptions) *Namespace {
 	for name, i := range config.Instances {
 		instances[name] = &instance{socket: i.Socket, tcp: net.JoinHostPort(i.Hostname, strconv.Itoa(i.Port))}
 	}
-	db := &live{clients: map[string]*redis.Client{}}
+	db := &live{clients: map[string]*redis.Client{}, renew: map[string]func() *redis.Client{}}
 	n := &Namespace{Name: config.Namespace, DB: db, Databases: map[string]Database{}}
 	for _, name := range Databases() {
 		d, ok := config.Databases[name]
@@ -62,15 +65,19 @@ func openNamespace(config databaseConfig, options LiveOptions) *Namespace {
 		}
 		i := instances[d.Instance]
 		n.Databases[name] = Database{Instance: d.Instance, ID: d.ID, Separator: d.Separator, Via: i.reached}
-		db.clients[name] = newClient(i.dial, d.ID, options)
+		db.renew[name] = func() *redis.Client { return newClient(i.dial, d.ID, options) }
+		db.clients[name] = db.renew[name]()
 	}
 	return n
 }
 
 func (n *Namespace) close() {
 	if db, ok := n.DB.(*live); ok {
-		for _, c := range db.clients {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		for name, c := range db.clients {
 			c.Close()
+			delete(db.clients, name)
 		}
 	}
 }
@@ -177,11 +184,13 @@ func (l *live) Read(ctx context.Context, database string, queries []Query) ([]Re
 	// command's own counts.
 	cmds, err := pipe.Exec(ctx)
 	if len(cmds) != len(queries) {
+		l.drop(database, client)
 		return nil, err
 	}
 	replies := make([]Reply, len(queries))
 	for i, cmd := range cmds {
 		if err := cmd.Err(); err != nil && wholeError(err) {
+			l.drop(database, client)
 			return nil, err
 		}
 		replies[i] = reply(cmd, queries[i])
@@ -247,6 +256,9 @@ func (l *live) Keys(ctx context.Context, database, pattern string, limit int) ([
 	for range maxWalk {
 		page, next, err := client.Scan(ctx, cursor, pattern, scanCount).Result()
 		if err != nil {
+			if wholeError(err) {
+				l.drop(database, client)
+			}
 			return nil, refused(err)
 		}
 		for _, k := range page {
@@ -273,14 +285,32 @@ func (l *live) Time(ctx context.Context) (time.Time, error) {
 	}
 	t, err := client.Time(ctx).Result()
 	if err != nil {
+		if wholeError(err) {
+			l.drop(CountersDB, client)
+		}
 		return t, refused(err)
 	}
 	return t, nil
 }
 
+// client returns the client of a database.
 func (l *live) client(database string) (*redis.Client, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if c := l.clients[database]; c != nil {
 		return c, nil
 	}
 	return nil, fmt.Errorf("database_config.json has no %s", database)
+}
+
+// drop gives up a client whose server could not be reached. A pool that failed
+// to dial repeats its last error for a while without dialling: a new one finds
+// the server as soon as it is back.
+func (l *live) drop(database string, client *redis.Client) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.clients[database] == client {
+		client.Close()
+		l.clients[database] = l.renew[database]()
+	}
 }
