@@ -135,6 +135,9 @@ func newPattern(text string) (Pattern, error) {
 	if text == "" {
 		return Pattern{}, nil
 	}
+	if _, err := regexp.Compile(text); err != nil {
+		return Pattern{}, err // Before the anchors: they would make "a)|(?:b" a good one.
+	}
 	re, err := regexp.Compile("^(?:" + text + ")$")
 	return Pattern{text, re}, err
 }
@@ -216,7 +219,6 @@ func ReadConfig(r io.Reader, name string) (Config, error) {
 
 // decode reads the whole file.
 func (c *Config) decode(d *decoder, root *yaml.Node) {
-	const anyNumber = 1 << 30
 	d.object(root, "", keys{
 		"node": asObject(keys{
 			"name": asLabel(&c.Node.Name), "fabric": asLabel(&c.Node.Fabric), "tier": asLabel(&c.Node.Tier),
@@ -242,7 +244,7 @@ func (c *Config) decode(d *decoder, root *yaml.Node) {
 			"min_interval": asDuration(&c.Scrape.MinInterval, 0),
 		}),
 		"refresh": asObject(keys{"config": asDuration(&c.Refresh.Config, 0), "fdb": asDuration(&c.Refresh.FDB, 0)}),
-		"limits":  asObject(keys{"series": asInteger(&c.Limits.Series, 0, anyNumber)}),
+		"limits":  asObject(keys{"series": asInteger(&c.Limits.Series, 0, 10_000_000)}),
 		"policy": func(d *decoder, n *yaml.Node, path string) {
 			c.Policy = &PolicyConfig{}
 			d.object(n, path, c.Policy.keys())

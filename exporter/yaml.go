@@ -276,7 +276,7 @@ func asOneOf(to *string, choices ...string) value {
 func asPattern(to *Pattern) value {
 	return asScalar("a regular expression", `: put it in quotes ("…")`, func(s string) (err error) {
 		if *to, err = newPattern(s); err != nil {
-			return fmt.Errorf("not a regular expression of Go (RE2): %w", err)
+			return fmt.Errorf("not a regular expression (RE2): %w", err)
 		}
 		return nil
 	})
@@ -290,7 +290,7 @@ func asDuration(to *Duration, least time.Duration) value {
 		case err != nil:
 			return fmt.Errorf("must be %s, not %q", due, s)
 		case parsed < least:
-			return fmt.Errorf("must be at least %v, not %v", least, parsed)
+			return fmt.Errorf("must be at least %v, not %s", least, s)
 		}
 		*to = Duration(parsed)
 		return nil
@@ -314,38 +314,32 @@ func asSpeed(to *Speed) value {
 	})
 }
 
-// asInteger is a whole decimal number; hexadecimal, octal and 1_000 are more
-// often mistakes than meant.
+// asInteger is a whole decimal number.
 func asInteger(to *int, least, most int) value {
+	due := fmt.Sprintf("an integer from %d to %d", least, most)
+	return asNumber(to, due, func(n int) bool { return n >= least && n <= most })
+}
+
+// asOneOfNumbers is one of a few integers.
+func asOneOfNumbers(to *int, choices ...int) value {
+	due := "one of " + strings.Trim(strings.ReplaceAll(fmt.Sprint(choices), " ", ", "), "[]")
+	return asNumber(to, due, func(n int) bool { return slices.Contains(choices, n) })
+}
+
+// asNumber takes decimal numbers only: hexadecimal, octal and 1_000 are more
+// often mistakes than meant.
+func asNumber(to *int, due string, good func(int) bool) value {
 	return func(d *decoder, n *yaml.Node, path string) {
-		due := fmt.Sprintf("an integer from %d to %d", least, most)
 		hint := ""
-		if n.ShortTag() == "!!str" {
+		if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
 			hint = ": take the quotes away"
 		}
 		if !d.is(n, path, yaml.ScalarNode, "!!int", due, hint) {
 			return
 		}
 		parsed, err := strconv.Atoi(n.Value)
-		if err != nil || strconv.Itoa(parsed) != n.Value || parsed < least || parsed > most {
+		if err != nil || strconv.Itoa(parsed) != n.Value || !good(parsed) {
 			d.fail(n, path, "must be %s, not %s", due, n.Value)
-			return
-		}
-		*to = parsed
-	}
-}
-
-// asOneOfNumbers is one of a few integers.
-func asOneOfNumbers(to *int, choices ...int) value {
-	return func(d *decoder, n *yaml.Node, path string) {
-		var parsed int
-		before := len(d.faults)
-		asInteger(&parsed, choices[0], choices[len(choices)-1])(d, n, path)
-		if len(d.faults) > before {
-			return
-		}
-		if !slices.Contains(choices, parsed) {
-			d.fail(n, path, "must be one of %s, not %d", strings.Trim(strings.ReplaceAll(fmt.Sprint(choices), " ", ", "), "[]"), parsed)
 			return
 		}
 		*to = parsed
