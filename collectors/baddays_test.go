@@ -203,9 +203,12 @@ func TestWrongTypeAtAKey(t *testing.T) {
 	}
 	lost := func(name string) bool {
 		for _, words := range [][]string{
-			{`port="Ethernet0"`, `queue="3"`, "roce_queue_", "type="}, {`roce_pfcwd_st`, `port="Ethernet0",queue="3"`},
+			{`port="Ethernet0"`, `queue="3"`, "roce_queue_", "type="},
+			{`roce_pfcwd_st`, `port="Ethernet0",queue="3"`},
 			{`roce_pfcwd_dropped`, `port="Ethernet0",queue="3"`},
-			{`port="Ethernet8"`, `source="asic"`}, {"roce_port_attached_mac_info"}, {"roce_port_fdb_entries"},
+			{`port="Ethernet8"`, `source="asic"`},
+			{"roce_port_attached_mac_info"},
+			{"roce_port_fdb_entries"},
 		} {
 			all := true
 			for _, w := range words {

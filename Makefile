@@ -1,0 +1,40 @@
+GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
+LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X github.com/prometheus/common/version.Version=$(VERSION)
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+DEMO := 127.0.0.1:14791
+
+.PHONY: help build demo test test-full lint format golden bench deps
+
+help: ## This list.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+build: ## The binary, static and stripped.
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o roce_exporter .
+
+demo: deps build ## The exporter on a captured switch, and what it exports.
+	@./roce_exporter --replay collectors/testdata/nvidia --web.listen-address=$(DEMO) & trap "kill $$!" EXIT; \
+	curl --silent --show-error --retry 20 --retry-delay 1 --retry-connrefused http://$(DEMO)/metrics | grep ^roce_
+
+test: deps ## Everything that a change must pass.
+	@out=$$($(GOFUMPT) -l .); [ -z "$$out" ] || { echo "not formatted, run make format: $$out"; exit 1; }
+	go vet ./...
+	go test -race ./...
+
+test-full: test lint bench ## The same, with the linters and the cost.
+
+lint: ## golangci-lint.
+	$(LINT) run
+
+format: ## gofumpt.
+	$(GOFUMPT) -w .
+
+golden: ## Write the golden files anew: read the diff.
+	go test ./... -update
+
+bench: deps ## What a scrape costs, against a client that drops the replies.
+	go test -run '^TestCost$$' -count=1 -v . -cost
+
+deps: ## What the tests need beside Go, on Debian.
+	@command -v redis-server curl >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy --no-install-recommends redis-server curl; }

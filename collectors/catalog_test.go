@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectors
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+
+	"roce_exporter/collectors/sonic"
+	"roce_exporter/collectors/sonic/sonictest"
+)
+
+func fixtures(t testing.TB) []string {
+	t.Helper()
+	metas, err := filepath.Glob("testdata/*/meta.json")
+	if err != nil || len(metas) == 0 {
+		t.Fatalf("no fixtures: %v", err)
+	}
+	dirs := make([]string, len(metas))
+	for i, m := range metas {
+		dirs[i] = filepath.Dir(m)
+	}
+	return dirs
+}
+
+// allOptions export everything that a switch can give.
+func allOptions() SwitchOptions {
+	o := testOptions()
+	o.AllQueues, o.AllPriorities, o.VOQ = true, true, "all"
+	o.Windows = []string{"periodic", "user", "persistent"}
+	o.PauseDurationUnit = "quanta"
+	return o
+}
+
+// The document of the metrics is rendered from the table.
+func TestMetricsDocument(t *testing.T) {
+	golden(t, "METRICS.md", document(testCatalog(t)))
+}
+
+func document(c *Catalog) string {
+	var b strings.Builder
+	b.WriteString("# Metrics\n\nRendered from the table in `families.go` by `go test ./collectors -update`.\n\n")
+	b.WriteString("A value that a source does not have is absent, never 0. On a switch with several ASICs every series of an ASIC has the label `asic` too.\n")
+	sources := map[string]RawSource{}
+	for _, s := range Sources() {
+		sources[s.Name] = s
+	}
+	for _, f := range c.Families() {
+		fmt.Fprintf(&b, "\n## `%s`\n\n%s, ", f.Name, f.Type)
+		if len(f.Labels) == 0 {
+			b.WriteString("no labels. ")
+		} else {
+			fmt.Fprintf(&b, "by `%s`. ", strings.Join(f.Labels, "`, `"))
+		}
+		b.WriteString(f.Help + "\n\n")
+		for i, o := range f.From {
+			if i == 0 {
+				b.WriteString("| where | raw name | |\n|---|---|---|\n")
+			}
+			s := sources[o.Source]
+			var notes []string
+			if len(o.Labels) > 0 {
+				for _, label := range f.Labels {
+					if v := o.Labels[label]; v != "" {
+						notes = append(notes, fmt.Sprintf("`%s=%q`", label, v))
+					}
+				}
+			}
+			if o.Scale != 0 {
+				notes = append(notes, "times "+strconv.FormatFloat(o.Scale, 'g', -1, 64))
+			}
+			if s.Group != "" {
+				notes = append(notes, "poll group `"+s.Group+"`")
+			}
+			if o.Note != "" {
+				notes = append(notes, o.Note)
+			}
+			raw := ""
+			if o.Raw[0] != "" {
+				raw = "`" + strings.Join(o.Raw, "` + `") + "`"
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", s.Where, strings.ReplaceAll(raw, "|", `\|`), strings.Join(notes, "; "))
+		}
+	}
+	b.WriteString("\n# Raw names that are left out\n\n| object | raw name | why |\n|---|---|---|\n")
+	for _, i := range IgnoredNames() {
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", i.Source, i.Pattern, i.Reason)
+	}
+	return b.String()
+}
+
+// Every origin makes a difference in a fixture: without it something would be
+// missing or another.
+func TestEveryOriginIsHitByAFixture(t *testing.T) {
+	// Those that no composed switch has, and why.
+	excused := map[string]string{
+		"counters.voq SAI_QUEUE_STAT_PACKETS":                               "no fixture of a chassis yet",
+		"counters.voq SAI_QUEUE_STAT_BYTES":                                 "no fixture of a chassis yet",
+		"counters.voq SAI_QUEUE_STAT_DROPPED_PACKETS":                       "no fixture of a chassis yet",
+		"counters.voq SAI_QUEUE_STAT_DROPPED_BYTES":                         "no fixture of a chassis yet",
+		"counters.voq SAI_QUEUE_STAT_CREDIT_WD_DELETED_PACKETS":             "no fixture of a chassis yet",
+		"counters.voq.wred SAI_QUEUE_STAT_WRED_DROPPED_PACKETS":             "no fixture of a chassis yet",
+		"counters.port.history EST_PORT_STAT_PFC_{priority}_ON2OFF_RX_PKTS": "the CLI reads it, but no script of SONiC writes it yet",
+	}
+	if len(excused) > 20 {
+		t.Errorf("%d origins are excused, at most 20", len(excused))
+	}
+	facts := map[string]bool{}
+	for _, s := range Sources() {
+		facts[s.Name] = s.Facts
+	}
+	all := func(families []Family) []string {
+		c, err := NewCatalog(families, Sources())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, dir := range fixtures(t) {
+			captured, err := sonic.OpenCapture(os.DirFS(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := NewSwitch(c, sonic.Fixed{Read: captured}, allOptions())
+			_, got := collect(t, s)
+			out = append(out, got)
+		}
+		return out
+	}
+	whole := all(AllFamilies())
+	for i, f := range AllFamilies() {
+		for j, o := range f.From {
+			name := o.Source + " " + strings.Join(o.Raw, " + ")
+			if facts[o.Source] {
+				continue
+			}
+			without := AllFamilies()
+			without[i].From = slices.Delete(without[i].From, j, j+1)
+			different := !slices.Equal(all(without), whole)
+			if different == (excused[name] != "") {
+				t.Errorf("%s of %s: hit by a fixture: %v, excused: %q", name, f.Name, different, excused[name])
+			}
+		}
+	}
+	// Families without a raw counter must be there in at least one fixture.
+	text := strings.Join(whole, "")
+	for _, f := range AllFamilies() {
+		byExporter := slices.ContainsFunc(f.From, func(o Origin) bool { return o.Source == "exporter" || o.Source == "policy" })
+		if !byExporter && facts[f.From[0].Source] && !strings.Contains(text, "# TYPE "+f.Name+" ") {
+			t.Errorf("no fixture has %s", f.Name)
+		}
+	}
+}
+
+// Every raw name of a fixture is mapped or ignored for a reason, and every
+// reason has a name.
+func TestEveryRawNameIsMappedOrIgnored(t *testing.T) {
+	c := testCatalog(t)
+	mapped := map[string]bool{}
+	for _, s := range Sources() {
+		if !s.Facts {
+			for raw := range c.Wanted(s.Name) {
+				mapped[raw] = true
+			}
+		}
+	}
+	used := map[Ignored]bool{}
+	for _, dir := range fixtures(t) {
+		counters := sonictest.ReadCapture(t, dir)["COUNTERS_DB"]
+		for object, nameMap := range map[string]string{
+			"port": "COUNTERS_PORT_NAME_MAP", "queue": "COUNTERS_QUEUE_NAME_MAP", "group": "COUNTERS_PG_NAME_MAP",
+		} {
+			for _, oid := range counters[nameMap] {
+				for raw := range counters["COUNTERS:"+oid] {
+					at := slices.IndexFunc(IgnoredNames(), func(i Ignored) bool {
+						ok, err := path.Match(i.Pattern, raw)
+						return i.Source == object && ok && err == nil
+					})
+					if at >= 0 {
+						used[IgnoredNames()[at]] = true
+					} else if !mapped[raw] {
+						t.Errorf("%s: %s %s is neither mapped nor ignored", dir, object, raw)
+					}
+				}
+			}
+		}
+	}
+	for _, i := range IgnoredNames() {
+		if !used[i] && i.Reason != ownCode {
+			t.Errorf("no fixture has %s %s: is the pattern right?", i.Source, i.Pattern)
+		}
+	}
+}
+
+var validName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// The table keeps the conventions of names.
+func TestNamesAndHelp(t *testing.T) {
+	for _, f := range AllFamilies() {
+		for _, name := range append([]string{f.Name}, f.Labels...) {
+			if !validName.MatchString(name) {
+				t.Errorf("%s: %q is no name", f.Name, name)
+			}
+		}
+		if !strings.HasPrefix(f.Name, "roce_") {
+			t.Errorf("%s lacks the prefix", f.Name)
+		}
+		if (f.Type == Counter) != strings.HasSuffix(f.Name, "_total") {
+			t.Errorf("%s is a %s", f.Name, f.Type)
+		}
+		if (f.Type == Info) != strings.HasSuffix(f.Name, "_info") {
+			t.Errorf("%s is a %s", f.Name, f.Type)
+		}
+		if !strings.HasSuffix(f.Help, ".") || strings.Contains(f.Help, "SAI_") {
+			t.Errorf("%s: help %q is no plain sentence", f.Name, f.Help)
+		}
+		if strings.Contains(f.Name, "paus") && strings.Contains(f.Name, "frames") && !strings.Contains(f.Help, "stopped") {
+			t.Errorf("%s: the help does not say who stopped whom", f.Name)
+		}
+	}
+}
+
+// What a registry would refuse is not made.
+func TestAPedanticRegistryTakesEveryFixture(t *testing.T) {
+	for _, dir := range fixtures(t) {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			s := capturedSwitch(t, dir, allOptions())
+			reading, err := s.Collect(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			families := s.catalog.Gather(reading.Samples)
+			registry := prometheus.NewPedanticRegistry()
+			registry.MustRegister(constant{families})
+			again, err := registry.Gather()
+			if err != nil {
+				t.Error(err)
+			}
+			if len(again) != len(families) {
+				t.Errorf("%d families, the registry has %d", len(families), len(again))
+			}
+			problems, err := promlint.NewWithMetricFamilies(families).Lint()
+			if err != nil {
+				t.Error(err)
+			}
+			for _, p := range problems {
+				if p.Metric == "roce_port_fec_corrected_bits_total" {
+					continue // A count of bits that were wrong, not an amount of data.
+				}
+				t.Errorf("%s: %s", p.Metric, p.Text)
+			}
+		})
+	}
+}
+
+// constant is a collector of ready-made families.
+type constant struct{ families []*dto.MetricFamily }
+
+func (c constant) Describe(out chan<- *prometheus.Desc) {
+	c.each(func(m prometheus.Metric) { out <- m.Desc() })
+}
+
+func (c constant) Collect(out chan<- prometheus.Metric) {
+	c.each(func(m prometheus.Metric) { out <- m })
+}
+
+func (c constant) each(use func(prometheus.Metric)) {
+	for _, mf := range c.families {
+		for _, m := range mf.Metric {
+			var names, values []string
+			for _, l := range m.Label {
+				names, values = append(names, l.GetName()), append(values, l.GetValue())
+			}
+			kind, value := prometheus.GaugeValue, m.GetGauge().GetValue()
+			if mf.GetType() == dto.MetricType_COUNTER {
+				kind, value = prometheus.CounterValue, m.GetCounter().GetValue()
+			}
+			use(prometheus.MustNewConstMetric(prometheus.NewDesc(mf.GetName(), mf.GetHelp(), names, nil), kind, value, values...))
+		}
+	}
+}
+
+// The budget of a port at defaults with a policy.
+func TestSeriesOfAPort(t *testing.T) {
+	for _, dir := range []string{"testdata/nvidia", "testdata/broadcom", "testdata/broadcom-history"} {
+		got, _ := read(t, capturedSwitch(t, dir, testOptions()))
+		of := map[string]int{}
+		for name := range got {
+			if _, rest, ok := strings.Cut(name, `port="Ethernet`); ok {
+				port, _, _ := strings.Cut(rest, `"`)
+				of[port]++
+			}
+		}
+		for port, n := range of {
+			t.Logf("%s Ethernet%s: %d series", dir, port, n)
+			if n > 150 {
+				t.Errorf("%s Ethernet%s: %d series, at most 150", dir, port, n)
+			}
+		}
+	}
+}
