@@ -38,13 +38,13 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP) // From the start: until it is handled it would end the process.
-	code := run(ctx, hangup, os.Args[1:], os.Stdout, os.Stderr)
+	code := runCommand(ctx, hangup, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
-// run runs one command and returns the exit code of the process.
-func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
+// runCommand runs one command and returns the exit code of the process.
+func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
 	app, f := newApp()
 	app.UsageWriter(stdout).ErrorWriter(stderr)
 	command, err := app.Parse(args)

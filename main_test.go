@@ -261,7 +261,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(test.situation, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			code := run(t.Context(), nil, test.args, &stdout, &stderr)
+			code := runCommand(t.Context(), nil, test.args, &stdout, &stderr)
 			if code != test.code || !strings.HasPrefix(stdout.String(), test.stdout) || stderr.String() != test.stderr {
 				t.Errorf("exit %d\nstdout %s\nstderr %s", code, stdout.String(), stderr.String())
 			}
@@ -270,7 +270,7 @@ func TestRun(t *testing.T) {
 	t.Run("a bad value in the environment is named", func(t *testing.T) {
 		t.Setenv("ROCE_EXPORTER_WEB_ENABLE_PPROF", "yes")
 		var stderr bytes.Buffer
-		if code := run(t.Context(), nil, nil, io.Discard, &stderr); code != 2 || !strings.Contains(stderr.String(), "ROCE_EXPORTER_WEB_ENABLE_PPROF=yes") {
+		if code := runCommand(t.Context(), nil, nil, io.Discard, &stderr); code != 2 || !strings.Contains(stderr.String(), "ROCE_EXPORTER_WEB_ENABLE_PPROF=yes") {
 			t.Errorf("exit %d, %s", code, stderr.String())
 		}
 	})
@@ -361,17 +361,17 @@ policy: {rdma_mtu: 4096}
 	}
 }
 
-// A process is the exporter as a user runs it.
-type process struct {
+// A child is the exporter as a user runs it.
+type child struct {
 	*exec.Cmd
 	addr string
 	logs chan string // The lines that it logged, closed at its end.
 }
 
-// startProcess starts the exporter on a free port.
-func startProcess(t *testing.T, args ...string) *process {
+// startChild starts the exporter on a free port.
+func startChild(t *testing.T, args ...string) *child {
 	t.Helper()
-	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], append(args, "--web.listen-address=127.0.0.1:0")...), logs: make(chan string, 1000)}
+	p := &child{Cmd: exec.CommandContext(t.Context(), os.Args[0], append(args, "--web.listen-address=127.0.0.1:0")...), logs: make(chan string, 1000)}
 	p.Env = append(os.Environ(), asMain+"=1")
 	stderr, err := p.StderrPipe()
 	if err != nil {
@@ -391,7 +391,7 @@ func startProcess(t *testing.T, args ...string) *process {
 }
 
 // await waits for a line and returns what the expression's parentheses match.
-func (p *process) await(t *testing.T, expression string) string {
+func (p *child) await(t *testing.T, expression string) string {
 	t.Helper()
 	re, late := regexp.MustCompile(expression), time.After(20*time.Second)
 	var seen []string
@@ -411,7 +411,7 @@ func (p *process) await(t *testing.T, expression string) string {
 	}
 }
 
-func (p *process) get(t *testing.T, path string) (int, string) {
+func (p *child) get(t *testing.T, path string) (int, string) {
 	t.Helper()
 	resp, err := http.Get("http://" + p.addr + path)
 	if err != nil {
@@ -434,7 +434,7 @@ func TestSIGHUPReloads(t *testing.T) {
 		}
 	}
 	write("node: {fabric: before}")
-	p := startProcess(t, "--config.file="+file, "--no-collector.switch")
+	p := startChild(t, "--config.file="+file, "--no-collector.switch")
 	write("node: {fabric: after}")
 	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
@@ -474,7 +474,7 @@ func TestSIGTERMLetsAScrapeEnd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "database_config.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := startProcess(t, "--sonic.database-dir="+dir)
+	p := startChild(t, "--sonic.database-dir="+dir)
 	type answer struct {
 		code int
 		body string
@@ -508,7 +508,7 @@ func TestStartsWithoutRedis(t *testing.T) {
 		"--sonic.database-dir=/nonexistent":                    "",
 		"--sonic.database-dir=/nonexistent --collector.switch": `roce_scrape_collector_success{collector="switch"} 0`,
 	} {
-		p := startProcess(t, strings.Fields(args)...)
+		p := startChild(t, strings.Fields(args)...)
 		code, body := p.get(t, "/metrics")
 		if code != http.StatusOK || !strings.Contains(body, want) || (want == "") == strings.Contains(body, "roce_scrape_collector_success") {
 			t.Errorf("%s: %d\n%s", args, code, body)
@@ -556,7 +556,7 @@ func TestReplay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := startProcess(t, "--replay="+dir)
+	p := startChild(t, "--replay="+dir)
 	if _, body := p.get(t, "/metrics"); !strings.Contains(body, `node="leaf7"`) || !strings.Contains(body, `role="switch"`) {
 		t.Errorf("got %s", body)
 	}
