@@ -257,7 +257,7 @@ func TestRubbishInFieldsKeysAndNames(t *testing.T) {
 	read(t, s)
 	read(t, s)
 	got, reading := read(t, s)
-	if want := (Skipped{Unparsable: len(rubbish) + 3 + 2}); reading.Skipped != want {
+	if want := (Skipped{Unparsable: len(rubbish) + 3 + 2, Missing: 1}); reading.Skipped != want {
 		t.Errorf("%+v, want %+v", reading.Skipped, want)
 	}
 	got.lacks(t, "roce_pfc_receive_frames_total", `port="Ethernet0"`)

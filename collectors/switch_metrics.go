@@ -146,23 +146,22 @@ func (m *mapper) addPortCounters(p *sonic.Port) {
 // configuredPause converts pause durations that have no unit, if the operator
 // gave one. A quantum is the time of 512 bits (IEEE 802.3, annex 31B).
 func (m *mapper) configuredPause(p *sonic.Port) map[string]float64 {
-	scale := 0.0
+	times, by := 1.0, 1e6
 	speed := p.Speed
 	if speed == nil {
 		speed = p.ConfiguredSpeed
 	}
 	switch {
 	case m.options.PauseDurationUnit == "microseconds":
-		scale = 1e-6
 	case m.options.PauseDurationUnit == "quanta" && speed != nil && *speed > 0:
-		scale = 512 / 8 / *speed
+		times, by = 512/8, *speed
 	default:
 		return nil
 	}
 	out := map[string]float64{}
 	for raw := range m.b.catalog.Wanted("configured.port") {
 		if v, ok := p.Counters[raw]; ok {
-			out[raw] = v * scale
+			out[raw] = v * times / by
 		}
 	}
 	return out

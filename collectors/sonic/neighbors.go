@@ -205,11 +205,14 @@ var errIncomplete = errors.New("not all rows could be read")
 func (r *read) setFDB() {
 	for i := range r.out.Ports {
 		p := &r.out.Ports[i]
-		macs := r.fdb.value[orElse(p.LAG, p.Name)]
+		macs, database := r.fdb.value[orElse(p.LAG, p.Name)], StateDB
 		if p.Mode == "l3" {
-			macs = r.arp.value[p.Name]
+			macs, database = r.arp.value[p.Name], ApplDB
 		}
-		if p.Mode == "l2" && r.fdb.value != nil && !r.down(StateDB) {
+		if r.down(database) {
+			continue // What is remembered of a dead server is not known.
+		}
+		if p.Mode == "l2" && r.fdb.value != nil {
 			n := len(macs)
 			p.FDB = &n
 		}

@@ -264,8 +264,12 @@ func (r *read) listPorts(config *configuration) {
 		r.ports[p.Name] = p
 		p.oid = r.portMap[p.Name]
 		p.Kind = portKind(p.Name, "")
+		p.QoSUnknown = config == nil
 		if config != nil {
 			config.setPort(p, r.options.DSCPs, &r.out.Skipped)
+		}
+		if p.QoSUnknown && (p.Kind == "front" || p.Kind == "backplane") {
+			r.out.Skipped.Missing++ // Nobody knows which of its queues are lossless.
 		}
 	}
 }
