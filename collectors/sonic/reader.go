@@ -3,6 +3,7 @@
 package sonic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -281,16 +282,27 @@ func (r *read) selected(port string) bool {
 	return r.options.Exclude == nil || !r.options.Exclude.MatchString(port)
 }
 
-// compareNatural orders Ethernet8 before Ethernet16.
+// compareNatural orders Ethernet8 before Ethernet16: runs of digits by their
+// value, the rest by its bytes.
 func compareNatural(a, b string) int {
-	x, y := strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")
-	if x != y {
-		return strings.Compare(a, b)
+	const digits = "0123456789"
+	for a != "" && b != "" {
+		x, y := strings.TrimLeft(a, digits), strings.TrimLeft(b, digits)
+		n, m := a[:len(a)-len(x)], b[:len(b)-len(y)]
+		if n == "" || m == "" {
+			if a[0] != b[0] {
+				return cmp.Compare(a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		n, m = strings.TrimLeft(n, "0"), strings.TrimLeft(m, "0")
+		if c := cmp.Or(cmp.Compare(len(n), len(m)), strings.Compare(n, m)); c != 0 {
+			return c
+		}
+		a, b = x, y
 	}
-	if c := len(a) - len(b); c != 0 {
-		return c
-	}
-	return strings.Compare(a, b)
+	return cmp.Compare(len(a), len(b))
 }
 
 // setLastChange notes when the counters of the PORT group moved.

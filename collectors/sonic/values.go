@@ -38,7 +38,7 @@ func parseFloat(text string) (float64, bool) {
 		return 0, false // ParseFloat takes hexadecimals, "inf" and "nan" too.
 	}
 	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || f < 0 || math.Signbit(f) || f > math.MaxUint64 {
+	if err != nil || math.Signbit(f) || f >= 1<<64 {
 		return 0, false
 	}
 	return f, true
