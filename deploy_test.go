@@ -6,9 +6,11 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -165,6 +167,16 @@ func TestWebConfigExample(t *testing.T) {
 	}
 	if err := web.Validate(filepath.Join(dir, "web.yml")); err != nil {
 		t.Error(err)
+	}
+	p := startChild(t, "--no-collector.switch", "--web.config.file="+filepath.Join(dir, "web.yml"))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	resp, err := client.Get("https://" + p.addr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without a password: %d", resp.StatusCode)
 	}
 	if !regexp.MustCompile(`\n  prometheus: \$2a\$10\$`).Match(data) {
 		t.Error("the example has no user")

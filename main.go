@@ -13,13 +13,11 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/alecthomas/kingpin/v2"
 	"github.com/go-kit/log"
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
@@ -49,11 +47,11 @@ func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, std
 	app.UsageWriter(stdout).ErrorWriter(stderr)
 	command, err := app.Parse(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "roce_exporter: %v%s (--help lists the flags)\n", err, fromEnvironment(app))
+		_, _ = fmt.Fprintf(stderr, "roce_exporter: %v%s (--help lists the flags)\n", err, fromEnvironment(app))
 		return 2
 	}
 	if f.version {
-		fmt.Fprintln(stdout, version.Print("roce_exporter"))
+		_, _ = fmt.Fprintln(stdout, version.Print("roce_exporter"))
 		return 0
 	}
 	logger := newLogger(stderr, f.logLevel, f.logFormat)
@@ -66,149 +64,10 @@ func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, std
 		err = fmt.Errorf("unknown command %q", command)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "roce_exporter: %v\n", err)
+		_, _ = fmt.Fprintf(stderr, "roce_exporter: %v\n", err)
 		return 1
 	}
 	return 0
-}
-
-const serveCommand = "serve"
-
-// flags are the values of all flags.
-type flags struct {
-	listen                   []string
-	webConfig                string
-	systemdSocket            bool
-	telemetryPath            string
-	maxRequests              int
-	noSelf, lifecycle, pprof bool
-	config                   string
-	check, autoReload        bool
-	switchMode               mode
-	disableDefaults          bool
-	databaseDir, replay      string
-	memoryLimit              byteSize
-	maxProcs                 int
-	logLevel, logFormat      string
-	version                  bool
-}
-
-// newApp describes the command line. Every flag can be set by an environment
-// variable too, since a SONiC package can pass nothing else.
-func newApp() (*kingpin.Application, *flags) {
-	f := &flags{}
-	app := kingpin.New("roce_exporter", "Exports the state of a RoCE fabric, of its switches and hosts, to Prometheus.").DefaultEnvars()
-	app.UsageTemplate(kingpin.LongHelpTemplate)
-	app.HelpFlag.NoEnvar().Short('h')
-	app.Flag("log.level", "Least severe lines that are logged: debug, info, warn, error.").Default("info").EnumVar(&f.logLevel, "debug", "info", "warn", "error")
-	app.Flag("log.format", "Format of the lines that are logged: logfmt, json.").Default("logfmt").EnumVar(&f.logFormat, "logfmt", "json")
-	app.Flag("runtime.memory-limit", "Memory that the process keeps below if it can (64MiB; 0 for none). GOMEMLIMIT has precedence.").Default("48MiB").SetValue(&f.memoryLimit)
-	app.Flag("runtime.gomaxprocs", "CPUs that the process uses at a time (0 for all). GOMAXPROCS has precedence.").Default("1").IntVar(&f.maxProcs)
-	app.Flag("version", "Print the version.").BoolVar(&f.version)
-
-	serve := app.Command(serveCommand, "Serve the metrics of this node.").Default()
-	serve.Flag("web.listen-address", "Address to listen on, repeatable. In the environment: separated by commas.").Default(":14791").StringsVar(&f.listen)
-	serve.Flag("web.config.file", "File with TLS certificates and users.").StringVar(&f.webConfig)
-	serve.Flag("web.systemd-socket", "Listen on the sockets that systemd passes instead.").BoolVar(&f.systemdSocket)
-	serve.Flag("web.telemetry-path", "Path of the metrics.").Default("/metrics").StringVar(&f.telemetryPath)
-	serve.Flag("web.max-requests", "Scrapes that are answered at a time; those beyond get 503 (0 for no limit).").Default("40").IntVar(&f.maxRequests)
-	serve.Flag("web.disable-exporter-metrics", "Leave out what is about the exporter itself: go_*, process_*, promhttp_*.").BoolVar(&f.noSelf)
-	serve.Flag("web.enable-lifecycle", "Let POST /-/reload reload the configuration.").BoolVar(&f.lifecycle)
-	serve.Flag("web.enable-pprof", "Serve profiles under /debug/pprof/.").BoolVar(&f.pprof)
-	serve.Flag("config.file", "Configuration file (YAML). Without one the defaults hold.").StringVar(&f.config)
-	serve.Flag("config.check", "Check the configuration file and exit.").BoolVar(&f.check)
-	serve.Flag("config.enable-auto-reload", "Reload the configuration file when it has changed.").BoolVar(&f.autoReload)
-	serve.Flag("collector.switch", "Read a SONiC switch. Without either form: if there is one. In the environment: true, false, auto.").SetValue(&f.switchMode)
-	serve.Flag("collector.disable-defaults", "Run no collectors but those that are asked for.").BoolVar(&f.disableDefaults)
-	serve.Flag("sonic.database-dir", "Directory of SONiC's database_config.json.").Default("/var/run/redis/sonic-db").StringVar(&f.databaseDir)
-	serve.Flag("replay", "Serve the capture in this directory instead of what is on this machine.").PlaceHolder("DIR").StringVar(&f.replay)
-	return app, f
-}
-
-// mode says whether a collector is wanted; auto: if there is something to read.
-type mode string
-
-const (
-	auto mode = ""
-	on   mode = "true"
-	off  mode = "false"
-)
-
-func (m *mode) String() string { return string(*m) }
-
-// IsBoolFlag gives the flag a --no- form.
-func (m *mode) IsBoolFlag() bool { return true }
-
-func (m *mode) Set(text string) error {
-	if text == "auto" {
-		*m = auto
-		return nil
-	}
-	value, err := strconv.ParseBool(text)
-	if err != nil {
-		return fmt.Errorf("must be true, false or auto, not %q", text)
-	}
-	*m = off
-	if value {
-		*m = on
-	}
-	return nil
-}
-
-// byteSize is a number of bytes as GOMEMLIMIT has it.
-type byteSize int64
-
-func (b *byteSize) String() string { return strconv.FormatInt(int64(*b), 10) }
-
-func (b *byteSize) Set(text string) error {
-	number, factor := text, int64(1)
-	for i, unit := range []string{"KiB", "MiB", "GiB"} {
-		if n, ok := strings.CutSuffix(text, unit); ok {
-			number, factor = n, 1<<(10*(i+1))
-		}
-	}
-	n, err := strconv.ParseInt(strings.TrimSuffix(number, "B"), 10, 32)
-	if factor == 1 {
-		n, err = strconv.ParseInt(strings.TrimSuffix(number, "B"), 10, 64)
-	}
-	if err != nil || n < 0 {
-		return fmt.Errorf("must be a size like 64MiB, or 0, not %q", text)
-	}
-	*b = byteSize(n * factor)
-	return nil
-}
-
-// fromEnvironment lists the flags that the environment sets: an error of
-// theirs does not name them.
-func fromEnvironment(app *kingpin.Application) string {
-	var set []string
-	for _, name := range environment(app) {
-		if value := os.Getenv(name); value != "" {
-			set = append(set, name+"="+value)
-		}
-	}
-	if set == nil {
-		return ""
-	}
-	return ", with " + strings.Join(set, " ") + " from the environment"
-}
-
-// environment lists the variables that set flags.
-func environment(app *kingpin.Application) []string {
-	var names []string
-	model := app.Model()
-	groups := []*kingpin.FlagGroupModel{model.FlagGroupModel}
-	for _, command := range model.Commands {
-		groups = append(groups, command.FlagGroupModel)
-	}
-	for _, group := range groups {
-		for _, flag := range group.Flags {
-			if flag.Envar != "" && !flag.Hidden {
-				names = append(names, flag.Envar)
-			}
-		}
-	}
-	return names
 }
 
 // newLogger is the one place that knows go-kit/log, which writes the lines.
@@ -302,7 +161,7 @@ func check(file string, stdout io.Writer) error {
 	if _, err := exporter.ReadConfig(opened, file); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s: ok\n", file)
+	_, _ = fmt.Fprintf(stdout, "%s: ok\n", file)
 	return nil
 }
 

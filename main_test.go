@@ -526,6 +526,50 @@ func TestStartsWithoutRedis(t *testing.T) {
 	}
 }
 
+func TestSeveralAddresses(t *testing.T) {
+	p := startChild(t, "--no-collector.switch", "--web.listen-address=127.0.0.1:0,127.0.0.1:0")
+	addresses := []string{p.addr, p.await(t, `msg="Listening on" address=(\S+)`), p.await(t, `msg="Listening on" address=(\S+)`)}
+	for _, p.addr = range addresses {
+		if code, _ := p.get(t, "/-/healthy"); code != http.StatusOK {
+			t.Errorf("%s: %d", p.addr, code)
+		}
+	}
+}
+
+// systemd passes its sockets from the third file on, for the process that
+// LISTEN_PID names.
+func TestSocketOfSystemd(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := listener.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `LISTEN_PID=$$ exec "$0" --no-collector.switch`, os.Args[0])
+	cmd.Env = append(os.Environ(), asMain+"=1", "LISTEN_FDS=1", "ROCE_EXPORTER_WEB_SYSTEMD_SOCKET=true")
+	cmd.ExtraFiles = []*os.File{file}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	listener.Close() // The process has its own.
+	resp, err := http.Get("http://" + addr + "/-/healthy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("got %d", resp.StatusCode)
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("exit: %v", err)
+	}
+}
+
 // Nothing of the network is needed to say what flags there are.
 func TestHelpHasEveryFlag(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "--help")

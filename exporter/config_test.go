@@ -169,6 +169,7 @@ func TestBadConfigs(t *testing.T) {
 		"bad-null-text.yml":          "FILE:1: node.name: nothing stands here: give it text, or leave the key out for its default",
 		"bad-null.yml":               "FILE:2: limits.series: nothing stands here: give it an integer from 0 to 10000000, or leave the key out for its default",
 		"bad-number-for-text.yml":    "FILE:1: node.name: must be text, not an integer: put it in quotes (\"…\")",
+		"bad-octal.yml":              "FILE:1: limits.series: must be an integer from 0 to 10000000, not 010",
 		"bad-pattern-lookahead.yml":  "FILE:1: switch.ports.exclude: not a regular expression (RE2): error parsing regexp: invalid or unsupported Perl syntax: `(?!`",
 		"bad-pattern-unbalanced.yml": "FILE:1: policy.ports[0].match: not a regular expression (RE2): error parsing regexp: unexpected ): `a)|(?:b`",
 		"bad-pattern.yml":            "FILE:3: switch.ports.include: not a regular expression (RE2): error parsing regexp: missing closing ]: `[0-9`",

@@ -60,8 +60,8 @@ func TestReferenceExplainsEveryKey(t *testing.T) {
 		if of.Kind() != reflect.Struct || of == reflect.TypeFor[Pattern]() {
 			return
 		}
-		for i := range of.NumField() {
-			key, _, _ := strings.Cut(of.Field(i).Tag.Get("yaml"), ",")
+		for field := range of.Fields() {
+			key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 			found := false
 			for n, line := range lines {
 				// At the start of a line, or inside of {…}.
@@ -77,7 +77,7 @@ func TestReferenceExplainsEveryKey(t *testing.T) {
 			if !found {
 				t.Errorf("%s is not explained", key)
 			}
-			check(of.Field(i).Type)
+			check(field.Type)
 		}
 	}
 	check(reflect.TypeFor[Config]())

@@ -71,7 +71,7 @@ func (e *Exporter) Handler() http.Handler {
 	}
 	mux.Handle("GET "+e.web.TelemetryPath, metrics)
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "roce_exporter is healthy.")
+		_, _ = fmt.Fprintln(w, "roce_exporter is healthy.")
 	})
 	mux.HandleFunc("GET /-/ready", e.serveReady)
 	mux.HandleFunc("GET /config", e.serveConfig)
@@ -213,7 +213,7 @@ func (e *Exporter) serveReady(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "roce_exporter has found nothing to read yet.", http.StatusServiceUnavailable)
 		return
 	}
-	fmt.Fprintln(w, "roce_exporter is ready.")
+	_, _ = fmt.Fprintln(w, "roce_exporter is ready.")
 }
 
 func (e *Exporter) probe(ctx context.Context) {
@@ -245,5 +245,5 @@ func (e *Exporter) serveReload(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "The configuration was not reloaded, the old one stays in force:\n"+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	fmt.Fprintln(w, "The configuration was reloaded.")
+	_, _ = fmt.Fprintln(w, "The configuration was reloaded.")
 }
