@@ -4,6 +4,7 @@ package collectors
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,18 +25,26 @@ type sample struct {
 // families share it.
 type labelSet struct {
 	pairs []*dto.LabelPair
-	seen  int // 1 + the family that used it last, while duplicates are sought.
-	twice int // 1 + the family in which it was seen twice.
+	// While duplicates are sought: where it was seen last, and where twice.
+	seen, twice place
 }
 
-// A Builder makes the samples of a Reading. What a registry would check at
-// every sample it checks once a label set: clean values, sorted names, no two
-// samples alike.
+// A place is a family of a reading.
+type place struct {
+	reading uint32
+	family  int32
+}
+
+// A Builder makes the samples of one Reading after the other. What a registry
+// would check at every sample it checks once a label set: clean values, sorted
+// names, no two samples alike. Label sets are kept for the next reading, which
+// mostly has the same.
 type Builder struct {
 	catalog *Catalog
 	asic    *dto.LabelPair // Appended to every series of a switch with several ASICs.
 	pairs   map[string]*dto.LabelPair
 	sets    map[string]*labelSet
+	reading uint32     // Number of the reading at hand.
 	samples [][]sample // By family.
 	key     []byte     // Scratch.
 	object  []objectState
@@ -54,6 +63,7 @@ func (c *Catalog) NewBuilder() *Builder {
 		catalog: c,
 		pairs:   map[string]*dto.LabelPair{},
 		sets:    map[string]*labelSet{},
+		reading: 1,
 		samples: make([][]sample, len(c.families)),
 		object:  make([]objectState, max(len(c.shapes), len(c.choices))),
 	}
@@ -91,10 +101,11 @@ func (b *Builder) AddBool(name string, value bool, labelValues ...string) {
 // and for each label set the first value wins.
 func (b *Builder) Object() { b.number++ }
 
-// Counters adds what the table's rows make of an object's raw values. labels
-// are the object's, in the order of the source's; keep may leave out
-// priorities ("" where a row has none).
-func (b *Builder) Counters(source string, values map[string]float64, keep func(priority string) bool, labels ...string) {
+// Counters adds what the rows of a source make of an object's raw values,
+// which are in the order of Catalog.Wanted, NaN for none. labels are the
+// object's, in the order of the source's; keep may leave out priorities (""
+// where a row has none).
+func (b *Builder) Counters(source string, values []float64, keep func(priority string) bool, labels ...string) {
 	if len(values) == 0 {
 		return
 	}
@@ -104,15 +115,11 @@ func (b *Builder) Counters(source string, values map[string]float64, keep func(p
 		if b.object[r.choice].chosen == b.number {
 			continue
 		}
-		value, ok := values[r.raw[0]]
-		if !ok || keep != nil && !keep(r.priority) {
-			continue
+		value := 0.0
+		for _, raw := range r.raw {
+			value += values[raw]
 		}
-		for _, raw := range r.raw[1:] {
-			more, there := values[raw]
-			value, ok = value+more, ok && there
-		}
-		if !ok {
+		if math.IsNaN(value) || keep != nil && !keep(r.priority) {
 			continue
 		}
 		b.object[r.choice].chosen = b.number
@@ -201,26 +208,29 @@ func Clean(value string) string {
 	return value
 }
 
-// Samples ends the building. It leaves out every label set that a family has
-// twice, since nobody can tell which is right, and what exceeds the limit
-// (0: none), lossless families last; it returns how many of each.
+// Samples ends a reading and begins the next. It leaves out every label set
+// that a family has twice, since nobody can tell which is right, and what
+// exceeds the limit (0: none), lossless families last; it returns how many of
+// each.
 func (b *Builder) Samples(limit int) (samples Samples, duplicates, dropped int) {
 	total := 0
 	for i, family := range b.samples {
+		here := place{b.reading, int32(i)}
 		twice := false
 		for _, s := range family {
-			if s.labels.seen == i+1 {
-				s.labels.twice, twice = i+1, true
+			if s.labels.seen == here {
+				s.labels.twice, twice = here, true
 			}
-			s.labels.seen = i + 1
+			s.labels.seen = here
 		}
 		if twice {
-			kept := slices.DeleteFunc(family, func(s sample) bool { return s.labels.twice == i+1 })
+			kept := slices.DeleteFunc(family, func(s sample) bool { return s.labels.twice == here })
 			duplicates += len(family) - len(kept)
 			b.samples[i] = kept
 		}
 		total += len(b.samples[i])
 	}
+	defer b.next(total)
 	if limit <= 0 || total <= limit {
 		return Samples{b.samples}, duplicates, 0
 	}
@@ -235,6 +245,20 @@ func (b *Builder) Samples(limit int) (samples Samples, duplicates, dropped int) 
 		}
 	}
 	return Samples{b.samples}, duplicates, dropped
+}
+
+// next makes ready for a reading of about as many samples. Label sets of what
+// is gone are forgotten all at once when they outnumber what is there.
+func (b *Builder) next(total int) {
+	b.reading++
+	if len(b.sets) > 2*total+1000 {
+		b.pairs, b.sets = map[string]*dto.LabelPair{}, map[string]*labelSet{}
+	}
+	last := b.samples
+	b.samples = make([][]sample, len(last))
+	for i, family := range last {
+		b.samples[i] = make([]sample, 0, len(family))
+	}
 }
 
 // isLossless says whether a family is among the last to go: those that tell

@@ -42,6 +42,7 @@ type Origin struct {
 // A RawSource is a place where raw names are found.
 type RawSource struct {
 	Name   string
+	Object string   // The kind of object whose raw values it is about; several sources may share it.
 	Where  string   // For people: "COUNTERS_DB COUNTERS:<port>".
 	Labels []string // What identifies an object of it.
 	Group  string   // The poll group of CONFIG_DB that fills it; empty: none.
@@ -60,6 +61,7 @@ type Catalog struct {
 	families []family
 	byName   map[string]int
 	sources  map[string]*rawSource
+	objects  map[string]*object
 	shapes   map[string]int // Rows of the same shape have, for one object, the same labels.
 	choices  map[string]int // Rows of the same choice are, for one object, alternatives.
 }
@@ -72,14 +74,21 @@ type family struct {
 
 type rawSource struct {
 	RawSource
-	rows   []row
-	wanted map[string]bool
+	rows []row
+	of   *object
+}
+
+// An object is a kind of object with the raw names that rows want of it, in
+// the order in which its values are handed over.
+type object struct {
+	names []string
+	index map[string]int
 }
 
 // A row is an origin with its placeholder filled in.
 type row struct {
 	family   int
-	raw      []string
+	raw      []int // Of the names of its object.
 	scale    float64
 	divisor  float64
 	priority string   // What the placeholder stands for; empty: none.
@@ -92,14 +101,17 @@ type row struct {
 // NewCatalog checks the table and makes it ready.
 func NewCatalog(families []Family, sources []RawSource) (*Catalog, error) {
 	c := &Catalog{
-		byName: map[string]int{}, sources: map[string]*rawSource{},
+		byName: map[string]int{}, sources: map[string]*rawSource{}, objects: map[string]*object{},
 		shapes: map[string]int{}, choices: map[string]int{},
 	}
 	for _, s := range sources {
 		if c.sources[s.Name] != nil {
 			return nil, fmt.Errorf("source %s: listed twice", s.Name)
 		}
-		c.sources[s.Name] = &rawSource{RawSource: s, wanted: map[string]bool{}}
+		if c.objects[s.Object] == nil {
+			c.objects[s.Object] = &object{index: map[string]int{}}
+		}
+		c.sources[s.Name] = &rawSource{RawSource: s, of: c.objects[s.Object]}
 	}
 	families = slices.Clone(families)
 	slices.SortFunc(families, func(a, b Family) int { return strings.Compare(a.Name, b.Name) })
@@ -146,8 +158,11 @@ func (c *Catalog) addOrigin(familyIndex int, o Origin) error {
 		}
 		for _, raw := range o.Raw {
 			name := strings.ReplaceAll(raw, placeholder, priority)
-			r.raw = append(r.raw, name)
-			s.wanted[name] = true
+			at := number(s.of.index, name)
+			if at == len(s.of.names) {
+				s.of.names = append(s.of.names, name)
+			}
+			r.raw = append(r.raw, at)
 		}
 		shape, choice := "", c.families[familyIndex].Name
 		for _, label := range c.families[familyIndex].Labels {
@@ -183,8 +198,9 @@ func number(numbers map[string]int, key string) int {
 	return n
 }
 
-// Wanted has the raw names of a source that the table maps.
-func (c *Catalog) Wanted(source string) map[string]bool { return c.sources[source].wanted }
+// Wanted has the raw names that rows want of a kind of object, in the order in
+// which Builder.Counters takes their values.
+func (c *Catalog) Wanted(object string) []string { return c.objects[object].names }
 
 // Families returns the table, sorted by name.
 func (c *Catalog) Families() []Family {

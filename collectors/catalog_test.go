@@ -169,7 +169,7 @@ func TestEveryRawNameIsMappedOrIgnored(t *testing.T) {
 	mapped := map[string]bool{}
 	for _, s := range Sources() {
 		if !s.Facts {
-			for raw := range c.Wanted(s.Name) {
+			for _, raw := range c.Wanted(s.Object) {
 				mapped[raw] = true
 			}
 		}

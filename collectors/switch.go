@@ -50,6 +50,9 @@ type Switch struct {
 	mu         sync.Mutex
 	current    *sonic.Switch
 	namespaces []*namespace
+
+	mapping sync.Mutex
+	builder *Builder // Held while a reading is mapped.
 }
 
 // A namespace is a namespace of the switch with its reader.
@@ -61,7 +64,7 @@ type namespace struct {
 
 // NewSwitch returns the collector.
 func NewSwitch(catalog *Catalog, source SwitchSource, options SwitchOptions) *Switch {
-	return &Switch{catalog: catalog, source: source, options: options}
+	return &Switch{catalog: catalog, source: source, options: options, builder: catalog.NewBuilder()}
 }
 
 // Name is the collector's label value.
@@ -94,7 +97,9 @@ func (s *Switch) Collect(ctx context.Context) (Reading, error) {
 	}
 	wg.Wait()
 
-	m := s.newMapper()
+	s.mapping.Lock()
+	defer s.mapping.Unlock()
+	m := &mapper{b: s.builder, options: &s.options}
 	var out Reading
 	var errs []error
 	read := false
@@ -180,29 +185,22 @@ func (s *Switch) open() ([]*namespace, error) {
 }
 
 func (s *Switch) readerOptions() sonic.Options {
+	wanted := sonic.Wanted{
+		Port: s.catalog.Wanted("port"), Queue: s.catalog.Wanted("queue"), QueueWatermark: s.catalog.Wanted("queue watermark"),
+		Group: s.catalog.Wanted("group"), GroupWatermark: s.catalog.Wanted("group watermark"),
+		PoolWatermark: s.catalog.Wanted("pool watermark"), VOQ: s.catalog.Wanted("voq"),
+	}
+	wanted.PortGroup = make([]bool, len(wanted.Port))
+	for _, r := range s.catalog.sources["counters.port"].rows {
+		for _, raw := range r.raw {
+			wanted.PortGroup[raw] = true
+		}
+	}
 	return sonic.Options{
 		AllQueues: s.options.AllQueues, Windows: s.options.Windows, VOQ: s.options.VOQ == "dropped" || s.options.VOQ == "all",
 		Include: s.options.Include, Exclude: s.options.Exclude,
 		DSCPs: s.options.Policy.DSCPs(), MACLimit: s.options.AttachedMACLimit,
 		RefreshConfig: s.options.RefreshConfig, RefreshFDB: s.options.RefreshFDB,
-		Fields: sonic.Fields{
-			Port:           s.wanted("counters.port", "counters.port.drops", "counters.port.watchdog", "counters.port.history"),
-			PortGroup:      s.wanted("counters.port"),
-			Queue:          s.wanted("counters.queue", "counters.queue.ecn", "counters.queue.occupancy", "counters.queue.watchdog"),
-			QueueWatermark: s.wanted("watermarks.queue"),
-			Group:          s.wanted("counters.pg"),
-			GroupWatermark: s.wanted("watermarks.pg"),
-			PoolWatermark:  s.wanted("watermarks.pool"),
-			VOQ:            s.wanted("counters.voq", "counters.voq.wred"),
-		},
+		Wanted: wanted,
 	}
-}
-
-// wanted joins the raw names of sources.
-func (s *Switch) wanted(sources ...string) map[string]bool {
-	all := map[string]bool{}
-	for _, source := range sources {
-		maps.Copy(all, s.catalog.Wanted(source))
-	}
-	return all
 }

@@ -3,7 +3,9 @@
 package collectors
 
 import (
+	"math"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,10 +20,6 @@ type mapper struct {
 	timed   bool            // The node's clock is in already.
 	booted  bool            // And its boot time.
 	off     map[string]bool // Poll groups of the namespace at hand that are off.
-}
-
-func (s *Switch) newMapper() *mapper {
-	return &mapper{b: s.catalog.NewBuilder(), options: &s.options}
 }
 
 // add maps one namespace.
@@ -87,7 +85,7 @@ func (m *mapper) addControl(r *sonic.Reading) {
 
 // counters maps raw values unless syncd does not poll them: then they are
 // leftovers.
-func (m *mapper) counters(source string, values map[string]float64, keep func(string) bool, labels ...string) {
+func (m *mapper) counters(source string, values []float64, keep func(string) bool, labels ...string) {
 	if !m.off[m.b.catalog.sources[source].Group] {
 		m.b.Counters(source, values, keep, labels...)
 	}
@@ -145,7 +143,7 @@ func (m *mapper) addPortCounters(p *sonic.Port) {
 
 // configuredPause converts pause durations that have no unit, if the operator
 // gave one. A quantum is the time of 512 bits (IEEE 802.3, annex 31B).
-func (m *mapper) configuredPause(p *sonic.Port) map[string]float64 {
+func (m *mapper) configuredPause(p *sonic.Port) []float64 {
 	times, by := 1.0, 1e6
 	speed := p.Speed
 	if speed == nil {
@@ -158,11 +156,9 @@ func (m *mapper) configuredPause(p *sonic.Port) map[string]float64 {
 	default:
 		return nil
 	}
-	out := map[string]float64{}
-	for raw := range m.b.catalog.Wanted("configured.port") {
-		if v, ok := p.Counters[raw]; ok {
-			out[raw] = v * times / by
-		}
+	out := make([]float64, len(p.Counters))
+	for i, v := range p.Counters {
+		out[i] = v * times / by
 	}
 	return out
 }
@@ -304,10 +300,10 @@ func isDrop(raw string) bool {
 func (m *mapper) addVOQ(q *sonic.VOQ) {
 	values := q.Counters
 	if m.options.VOQ == "dropped" {
-		values = map[string]float64{}
-		for raw, v := range q.Counters {
-			if isDrop(raw) {
-				values[raw] = v
+		values = slices.Clone(values)
+		for i, raw := range m.b.catalog.Wanted("voq") {
+			if i < len(values) && !isDrop(raw) {
+				values[i] = math.NaN()
 			}
 		}
 	}

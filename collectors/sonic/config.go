@@ -11,23 +11,30 @@ import (
 type configuration struct {
 	walked bool // All keys were seen; else only those that port names lead to.
 
-	device          Hash
-	ports           map[string]Hash // PORT
-	qos             map[string]Hash // PORT_QOS_MAP, by port.
-	globalQoS       Hash
-	watchdog        map[string]Hash            // PFC_WD, by port.
-	watchdogGlobal  Hash                       //
-	queues          map[portIndex]Hash         // QUEUE
-	groups          map[portIndex]string       // BUFFER_PG: the profile, "" for one that the switch computes.
-	groupKeys       []string                   // Keys of BUFFER_PG without the table, as configured.
-	profiles        map[string]map[string]Hash // WRED_PROFILE, BUFFER_PROFILE, BUFFER_POOL and the QoS maps: table, name.
-	pollGroups      map[string]Hash            // FLEX_COUNTER_TABLE
-	neighborTypes   map[string]string          // DEVICE_NEIGHBOR_METADATA type, by neighbour.
-	switched        map[string]bool            // Ports and LAGs in a VLAN.
-	routed          map[string]bool            // Ports and LAGs with an interface.
-	lags            map[string]string          // Port: the LAG that it is a member of.
-	hostname, asic  string                     // Whose keys are own on a chassis.
-	unparsablePorts int
+	device         Hash
+	ports          map[string]Hash // PORT
+	qos            map[string]Hash // PORT_QOS_MAP, by port.
+	globalQoS      Hash
+	watchdog       map[string]Hash            // PFC_WD, by port.
+	watchdogGlobal Hash                       //
+	queues         map[portIndex]Hash         // QUEUE
+	groups         map[portIndex]string       // BUFFER_PG: the profile, "" for one that the switch computes.
+	groupKeys      []string                   // Keys of BUFFER_PG without the table, as configured.
+	profiles       map[string]map[string]Hash // WRED_PROFILE, BUFFER_PROFILE, BUFFER_POOL and the QoS maps: table, name.
+	pollGroups     map[string]Hash            // FLEX_COUNTER_TABLE
+	neighborTypes  map[string]string          // DEVICE_NEIGHBOR_METADATA type, by neighbour.
+	switched       map[string]bool            // Ports and LAGs in a VLAN.
+	routed         map[string]bool            // Ports and LAGs with an interface.
+	lags           map[string]string          // Port: the LAG that it is a member of.
+	hostname, asic string                     // Whose keys are own on a chassis.
+
+	made map[string]*madePort // By port, as they are asked for.
+}
+
+// A madePort is what the configuration says of a port, and what it left out.
+type madePort struct {
+	Port
+	skipped Skipped
 }
 
 // portIndex names a queue or priority group of a port.
@@ -55,6 +62,7 @@ func newConfiguration() *configuration {
 		ports: map[string]Hash{}, qos: map[string]Hash{}, watchdog: map[string]Hash{}, queues: map[portIndex]Hash{},
 		groups: map[portIndex]string{}, profiles: map[string]map[string]Hash{}, pollGroups: map[string]Hash{},
 		neighborTypes: map[string]string{}, switched: map[string]bool{}, routed: map[string]bool{}, lags: map[string]string{},
+		made: map[string]*madePort{},
 	}
 }
 

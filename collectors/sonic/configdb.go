@@ -42,7 +42,7 @@ func (r *read) walkConfig(ctx context.Context) (*configuration, error) {
 	keys, err := r.keys(ctx, ConfigDB, "*", configLimit)
 	switch {
 	case errors.Is(err, errRefused) || errors.Is(err, ErrTooMany):
-		r.refuse()
+		r.skip(&r.out.Skipped.Unreadable)
 		keys = r.constructedKeys()
 	case err != nil:
 		return nil, err

@@ -8,18 +8,18 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // readCounters reads the counters of ports, queues, groups, pools and VOQs.
 func (r *read) readCounters(ctx context.Context, config *configuration) error {
-	r.listQueues()
-	r.listGroups()
+	if err := r.list(ctx, config); err != nil {
+		return err
+	}
 	r.listPools()
 	r.listVOQs(config)
 	for _, part := range []func(context.Context) error{
-		r.readPortCounters, r.findWatchdogs, r.readQueueCounters, r.readGroupCounters, r.readPoolCounters, r.readVOQCounters,
+		r.readPortCounters, r.readQueueCounters, r.readGroupCounters, r.readPoolCounters, r.readVOQCounters,
 	} {
 		if err := part(ctx); err != nil {
 			return err
@@ -42,128 +42,11 @@ func (r *read) readPortCounters(ctx context.Context) error {
 			r.out.Skipped.Missing++
 			return
 		}
-		ports[i].Counters = r.out.Skipped.keep(hash, r.options.Fields.Port)
+		ports[i].Counters = r.out.Skipped.keep(hash, r.options.Wanted.Port)
 	})
-}
-
-// splitIndex takes "Ethernet0:3" apart. A chassis has ":" in no name but "|".
-func splitIndex(name string) (object string, index int, ok bool) {
-	at := strings.LastIndexByte(name, ':')
-	if at < 0 {
-		return "", 0, false
-	}
-	n, err := strconv.ParseUint(name[at+1:], 10, 16)
-	return name[:at], int(n), err == nil
-}
-
-// listed calls use for the objects of a name map that are of a known port.
-func (r *read) listed(names Hash, use func(port *Port, name, oid string, position int)) {
-	for name, oid := range names {
-		object, position, ok := splitIndex(name)
-		if !ok || !isOID(oid) {
-			r.skip(&r.out.Skipped.Unparsable)
-			continue
-		}
-		if port := r.ports[object]; port != nil {
-			use(port, name, oid, position)
-		}
-	}
-}
-
-func (r *read) skip(count *int) {
-	r.mu.Lock()
-	*count++
-	r.mu.Unlock()
-}
-
-// listQueues lists the queues of the name map. The number at the end of a
-// name is the queue's place in the port's list; SAI's own index, which is what
-// the CLI prints, stands in a map of its own.
-func (r *read) listQueues() {
-	r.listed(r.queueMap, func(port *Port, name, oid string, _ int) {
-		kind := strings.ToLower(strings.TrimPrefix(r.queueType[oid], "SAI_QUEUE_TYPE_"))
-		index, err := strconv.ParseUint(r.queueIndex[oid], 10, 16)
-		switch kind {
-		case "unicast", "multicast", "all":
-		case "unicast_voq":
-			return
-		default:
-			err = strconv.ErrSyntax
-		}
-		if err != nil {
-			if !r.options.AllQueues && !r.mayMatter(port, name) {
-				return
-			}
-			r.skip(&r.out.Skipped.Missing)
-			return
-		}
-		q := Queue{Port: port.Name, Type: kind, Index: int(index), name: name, oid: oid}
-		q.Watched = port.Watched == nil || port.Watchdog.Configured && slices.Contains(port.WatchdogExpected, q.Index)
-		q.Selected = r.options.AllQueues
-		if kind != "multicast" {
-			for i := range port.LosslessQueues {
-				if l := &port.LosslessQueues[i]; l.Index == q.Index {
-					l.Type, q.Selected = kind, true
-				}
-			}
-			for _, d := range port.DSCP {
-				q.Selected = q.Selected || d.Queue == q.Index && slices.Contains(r.options.DSCPs, d.DSCP)
-			}
-		}
-		r.out.Queues = append(r.out.Queues, q)
-	})
-	slices.SortFunc(r.out.Queues, func(a, b Queue) int {
-		return cmp.Or(compareNatural(a.Port, b.Port), cmp.Compare(a.Index, b.Index), strings.Compare(a.Type, b.Type))
-	})
-}
-
-// mayMatter says whether a queue without index or type could be one of those
-// that are exported at defaults.
-func (r *read) mayMatter(port *Port, name string) bool {
-	_, position, _ := splitIndex(name)
-	return slices.ContainsFunc(port.LosslessQueues, func(l LosslessQueue) bool { return l.Index == position })
-}
-
-// findWatchdogs learns which of the queues that are not read anyway have
-// fields of the PFC watchdog, when it is due.
-func (r *read) findWatchdogs(ctx context.Context) error {
-	if r.options.AllQueues {
-		return nil
-	}
-	if !r.watchdogs.due(r.now, r.options.RefreshConfig) {
-		return nil
-	}
-	var queries []Query
-	var names []string
-	for _, q := range r.out.Queues {
-		if q.Type != "multicast" && !r.wanted(&q) {
-			queries = append(queries, Query{"COUNTERS:" + q.oid, []string{fieldStatus, fieldDetected}})
-			names = append(names, q.name)
-		}
-	}
-	found := map[string]bool{}
-	err := r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
-		if hash != nil {
-			found[names[i]] = true
-		}
-	})
-	if err == nil {
-		r.watchdogs.set(found, r.now)
-	}
-	return err
-}
-
-// wanted says whether a queue's hash is to be read at every scrape.
-func (r *read) wanted(q *Queue) bool {
-	if q.Selected || r.watchdogs.value[q.name] {
-		return true
-	}
-	port := r.ports[q.Port]
-	return q.Type != "multicast" && slices.Contains(port.WatchdogExpected, q.Index)
 }
 
 func (r *read) readQueueCounters(ctx context.Context) error {
-	r.out.Queues = slices.DeleteFunc(r.out.Queues, func(q Queue) bool { return !r.wanted(&q) })
 	queues := r.out.Queues
 	queries := make([]Query, len(queues))
 	for i, q := range queues {
@@ -175,35 +58,17 @@ func (r *read) readQueueCounters(ctx context.Context) error {
 			return
 		}
 		q := &queues[i]
-		q.Counters = r.out.Skipped.keep(hash, r.options.Fields.Queue)
+		q.Counters = r.out.Skipped.keep(hash, r.options.Wanted.Queue)
 		r.readWatchdog(q, r.ports[q.Port], hash)
 	})
 	if err != nil {
 		return err
 	}
-	return r.readWatermarks(ctx, len(queues), r.options.Fields.QueueWatermark, func(i int) (string, *[]Watermarks) {
+	return r.readWatermarks(ctx, len(queues), r.options.Wanted.QueueWatermark, func(i int) (string, *[]Watermarks) {
 		if !queues[i].Selected {
 			return "", nil
 		}
 		return queues[i].oid, &queues[i].Watermarks
-	})
-}
-
-func (r *read) listGroups() {
-	r.listed(r.groupMap, func(port *Port, name, oid string, _ int) {
-		index, err := strconv.ParseUint(r.groupIndex[oid], 10, 16)
-		if err != nil {
-			r.skip(&r.out.Skipped.Missing)
-			return
-		}
-		g := PriorityGroup{Port: port.Name, Index: int(index), name: name, oid: oid}
-		lossless := slices.ContainsFunc(port.LosslessGroups, func(l LosslessGroup) bool { return l.Index == g.Index })
-		if r.options.AllQueues || lossless {
-			r.out.Groups = append(r.out.Groups, g)
-		}
-	})
-	slices.SortFunc(r.out.Groups, func(a, b PriorityGroup) int {
-		return cmp.Or(compareNatural(a.Port, b.Port), cmp.Compare(a.Index, b.Index))
 	})
 }
 
@@ -218,14 +83,21 @@ func (r *read) readGroupCounters(ctx context.Context) error {
 			r.out.Skipped.Missing++
 			return
 		}
-		groups[i].Counters = r.out.Skipped.keep(hash, r.options.Fields.Group)
+		groups[i].Counters = r.out.Skipped.keep(hash, r.options.Wanted.Group)
 	})
 	if err != nil {
 		return err
 	}
-	return r.readWatermarks(ctx, len(groups), r.options.Fields.GroupWatermark, func(i int) (string, *[]Watermarks) {
+	return r.readWatermarks(ctx, len(groups), r.options.Wanted.GroupWatermark, func(i int) (string, *[]Watermarks) {
 		return groups[i].oid, &groups[i].Watermarks
 	})
+}
+
+// skip counts one that is left out.
+func (r *read) skip(count *int) {
+	r.mu.Lock()
+	*count++
+	r.mu.Unlock()
 }
 
 func (r *read) listPools() {
@@ -243,14 +115,14 @@ func (r *read) listPools() {
 // poll's peak only.
 func (r *read) readPoolCounters(ctx context.Context) error {
 	pools := r.out.Pools
-	return r.readWatermarks(ctx, len(pools), r.options.Fields.PoolWatermark, func(i int) (string, *[]Watermarks) {
+	return r.readWatermarks(ctx, len(pools), r.options.Wanted.PoolWatermark, func(i int) (string, *[]Watermarks) {
 		return pools[i].oid, &pools[i].Watermarks
 	})
 }
 
 // readWatermarks reads the watermark tables of n objects. Their hashes may be
 // absent, which is no fault (watermarkorch.cpp writes them at the first poll).
-func (r *read) readWatermarks(ctx context.Context, n int, wanted map[string]bool, object func(int) (string, *[]Watermarks)) error {
+func (r *read) readWatermarks(ctx context.Context, n int, wanted Fields, object func(int) (string, *[]Watermarks)) error {
 	var queries []Query
 	var into []*[]Watermarks
 	var windows []string
@@ -303,7 +175,7 @@ func (r *read) readVOQCounters(ctx context.Context) error {
 	}
 	return r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
 		if hash != nil {
-			voqs[i].Counters = r.out.Skipped.keep(hash, r.options.Fields.VOQ)
+			voqs[i].Counters = r.out.Skipped.keep(hash, r.options.Wanted.VOQ)
 		}
 	})
 }

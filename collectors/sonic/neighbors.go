@@ -162,7 +162,7 @@ func keepWalk(r *read, k *kept[map[string][]string], found map[string][]string, 
 		k.set(nil, r.now)
 		return nil
 	case errors.Is(err, errRefused):
-		r.refuse()
+		r.skip(&r.out.Skipped.Unreadable)
 		k.set(nil, r.now)
 		return nil
 	case err != nil:

@@ -5,6 +5,7 @@ package sonic
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -31,10 +32,7 @@ func (r *read) readMaps(ctx context.Context) error {
 	}{
 		{"COUNTERS_PORT_NAME_MAP", &r.portMap},
 		{"COUNTERS_QUEUE_NAME_MAP", &r.queueMap},
-		{"COUNTERS_QUEUE_INDEX_MAP", &r.queueIndex},
-		{"COUNTERS_QUEUE_TYPE_MAP", &r.queueType},
 		{"COUNTERS_PG_NAME_MAP", &r.groupMap},
-		{"COUNTERS_PG_INDEX_MAP", &r.groupIndex},
 		{"COUNTERS_BUFFER_POOL_NAME_MAP", &r.poolMap},
 		{"COUNTERS_VOQ_NAME_MAP", &r.voqMap},
 	}
@@ -56,7 +54,7 @@ func (r *read) readMaps(ctx context.Context) error {
 		r.buffers.drop()
 		r.fdb.drop()
 		r.arp.drop()
-		r.watchdogs.drop()
+		r.listed.drop()
 	}
 	if r.options.RefreshFDB > 0 && r.fdb.due(r.now, r.options.RefreshFDB) {
 		const used = "crm_stats_fdb_entry_used"
@@ -69,18 +67,25 @@ func (r *read) readMaps(ctx context.Context) error {
 	}
 	t, err := r.ns.DB.Time(ctx)
 	if errors.Is(err, errRefused) {
-		r.refuse()
+		r.skip(&r.out.Skipped.Unreadable)
 		return nil
 	}
 	r.out.Time = t
 	return err
 }
 
-// refuse counts what one refused verb cost.
-func (r *read) refuse() {
-	r.mu.Lock()
-	r.out.Skipped.Unreadable++
-	r.mu.Unlock()
+// port is what the configuration says of a port. It is worked out once.
+func (c *configuration) port(name string, dscps []int, skipped *Skipped) Port {
+	made := c.made[name]
+	if made == nil {
+		made = &madePort{Port: Port{Name: name}}
+		c.setPort(&made.Port, dscps, &made.skipped)
+		c.made[name] = made
+	}
+	skipped.add(made.skipped)
+	p := made.Port
+	p.LosslessQueues, p.LosslessGroups = slices.Clone(p.LosslessQueues), slices.Clone(p.LosslessGroups) // They are added to.
+	return p
 }
 
 // setPort fills in what the configuration says of a port.

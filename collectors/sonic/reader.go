@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io/fs"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,14 +32,14 @@ type Options struct {
 	MACLimit      int            // Attached addresses of a port are listed up to this many.
 	RefreshConfig time.Duration
 	RefreshFDB    time.Duration // 0: never.
-	Fields        Fields
+	Wanted        Wanted
 }
 
-// Fields are the raw names that are wanted, by kind of object.
-type Fields struct {
-	Port, PortGroup                              map[string]bool // PortGroup: those that syncd polls in its PORT group.
-	Queue, QueueWatermark, Group, GroupWatermark map[string]bool
-	PoolWatermark, VOQ                           map[string]bool
+// Wanted are the raw names that are wanted, by kind of object.
+type Wanted struct {
+	Port, Queue, QueueWatermark, Group, GroupWatermark, PoolWatermark, VOQ Fields
+	// PortGroup says of each of Port whether syncd polls it in its PORT group.
+	PortGroup []bool
 }
 
 // A Reader reads one namespace, over and over. Only one Read may run at a
@@ -53,7 +54,7 @@ type Reader struct {
 	buffers    kept[*buffers]
 	fdb        kept[map[string][]string] // Addresses by port or LAG.
 	arp        kept[map[string][]string] // Addresses by routed port.
-	watchdogs  kept[map[string]bool]     // Queues that have the PFC watchdog's fields, by name.
+	listed     kept[*listing]
 	hashing    maphash.Seed
 	maps       uint64 // Fingerprint of the name maps at the last reading.
 	counters   uint64 // Fingerprint of the PORT group's counters.
@@ -94,7 +95,6 @@ type read struct {
 	instances map[string]error // Instances that were asked, and what is wrong.
 
 	portMap, queueMap, groupMap, poolMap, voqMap Hash
-	queueIndex, queueType, groupIndex            Hash
 	fdbUsed                                      float64 // Entries of the FDB by CRM:STATS; 0: unknown.
 	flex                                         []Hash  // By pollGroups.
 	poolSizes                                    map[string]Hash
@@ -254,21 +254,21 @@ func (r *read) listPorts(config *configuration) {
 			names[name] = isPort(name, nil)
 		}
 	}
+	sorted := make([]string, 0, len(names))
 	for name, ok := range names {
 		if ok && r.selected(name) {
-			r.out.Ports = append(r.out.Ports, Port{Name: name})
+			sorted = append(sorted, name)
 		}
 	}
-	slices.SortFunc(r.out.Ports, func(a, b Port) int { return compareNatural(a.Name, b.Name) })
-	for i := range r.out.Ports {
+	slices.SortFunc(sorted, compareNatural)
+	r.out.Ports = make([]Port, len(sorted))
+	for i, name := range sorted {
 		p := &r.out.Ports[i]
-		r.ports[p.Name] = p
-		p.oid = r.portMap[p.Name]
-		p.Kind = portKind(p.Name, "")
-		p.QoSUnknown = config == nil
+		*p = Port{Name: name, Kind: portKind(name, ""), QoSUnknown: true}
 		if config != nil {
-			config.setPort(p, r.options.DSCPs, &r.out.Skipped)
+			*p = config.port(name, r.options.DSCPs, &r.out.Skipped)
 		}
+		r.ports[name], p.rank, p.oid = p, i, r.portMap[name]
 		if p.QoSUnknown && (p.Kind == "front" || p.Kind == "backplane") {
 			r.out.Skipped.Missing++ // Nobody knows which of its queues are lossless.
 		}
@@ -312,7 +312,7 @@ func (r *read) setLastChange() {
 		p := &r.out.Ports[i]
 		up = up || p.OperUp != nil && *p.OperUp
 		for field, v := range p.Counters {
-			if r.options.Fields.PortGroup[field] {
+			if field < len(r.options.Wanted.PortGroup) && r.options.Wanted.PortGroup[field] && !math.IsNaN(v) {
 				sum, any = sum+mix(uint64(i), v), true
 			}
 		}

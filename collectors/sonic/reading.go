@@ -35,6 +35,13 @@ type Skipped struct {
 	Raced      int // Renamed while it was read.
 }
 
+func (s *Skipped) add(other Skipped) {
+	s.Unreadable += other.Unreadable
+	s.Unparsable += other.Unparsable
+	s.Missing += other.Missing
+	s.Raced += other.Raced
+}
+
 // A Device is the identity of the node.
 type Device struct {
 	Hostname, Platform, HWSKU, OSVersion string
@@ -99,6 +106,7 @@ type Port struct {
 	FDB      *int     // Addresses learned.
 	MACs     []string // Attached addresses, few.
 
+	rank       int // Place among the ports.
 	oid        string
 	macsec     bool
 	kernelUp   *bool
@@ -157,6 +165,7 @@ type Queue struct {
 	Watched    bool  // CONFIG_DB puts it under the watchdog, or nobody knows.
 
 	name, oid string
+	rank      int // Of its port.
 }
 
 // Watermarks are an object's highest fills within a window.
@@ -173,6 +182,7 @@ type PriorityGroup struct {
 	Watermarks []Watermarks
 
 	name, oid string
+	rank      int // Of its port.
 }
 
 // A BufferPool is a buffer pool.

@@ -8,9 +8,12 @@ import (
 	"strings"
 )
 
-// Values are an object's numbers, by the names that SAI or SONiC give them.
-// What has no value is not in it.
-type Values map[string]float64
+// Fields are the raw names that are wanted of one kind of object.
+type Fields []string
+
+// Values are an object's numbers, in the order of its Fields. What has no
+// value is NaN.
+type Values []float64
 
 // parseNumber reads a number as syncd (a decimal uint64) and the Lua plugins
 // (a float, maybe with an exponent) write it. Nothing that is exported is
@@ -45,14 +48,16 @@ func parseFloat(text string) (float64, bool) {
 }
 
 // keep takes the wanted numbers out of a hash.
-func (s *Skipped) keep(hash Hash, wanted map[string]bool) Values {
-	values := make(Values, min(len(hash), len(wanted)))
-	for field, text := range hash {
-		if !wanted[field] {
+func (s *Skipped) keep(hash Hash, wanted Fields) Values {
+	values := make(Values, len(wanted))
+	for i, field := range wanted {
+		values[i] = math.NaN()
+		text, ok := hash[field]
+		if !ok {
 			continue
 		}
 		if v, ok := parseNumber(text); ok {
-			values[field] = v
+			values[i] = v
 		} else {
 			s.Unparsable++
 		}

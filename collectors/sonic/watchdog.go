@@ -60,9 +60,9 @@ func (r *read) readWatchdog(q *Queue, port *Port, hash Hash) {
 	q.Stormed = &stormed
 	// A watched queue without the counters has not met a storm yet: here
 	// absent is 0, so that the first storm is an increase.
-	for _, field := range []string{fieldDetected, fieldRestored} {
-		if _, ok := hash[field]; !ok {
-			q.Counters[field] = 0
+	for i, field := range r.options.Wanted.Queue {
+		if _, ok := hash[field]; !ok && (field == fieldDetected || field == fieldRestored) {
+			q.Counters[i] = 0
 		}
 	}
 	if port == nil {

@@ -23,10 +23,9 @@ func TestSynthetic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := map[string]bool{"SAI_PORT_STAT_IF_IN_OCTETS": true, "SAI_QUEUE_STAT_BYTES": true}
 	got := sonic.NewReader(s, s.Namespaces[0], sonic.Options{
 		AllQueues: true, Windows: []string{"periodic", "user"}, MACLimit: 4, RefreshConfig: time.Minute, RefreshFDB: time.Minute,
-		Fields: sonic.Fields{Port: fields, Queue: fields},
+		Wanted: sonic.Wanted{Port: sonic.Fields{"SAI_PORT_STAT_IF_IN_OCTETS"}, Queue: sonic.Fields{"SAI_QUEUE_STAT_BYTES"}, PortGroup: []bool{true}},
 	}).Read(t.Context(), time.Second)
 	if got.Skipped != (sonic.Skipped{}) {
 		t.Errorf("skipped %+v", got.Skipped)
