@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"roce_exporter/collectors"
 	"roce_exporter/exporter"
 )
 
@@ -188,6 +189,10 @@ func TestSwitchMode(t *testing.T) {
 			t.Errorf("%v, environment %q: got %q, %v, want %q", test.args, test.env, got.switchMode, err, test.want)
 		}
 	}
+	catalog, err := collectors.NewDefaultCatalog()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		mode            mode
 		disableDefaults bool
@@ -200,7 +205,7 @@ func TestSwitchMode(t *testing.T) {
 		{on, true, "forced"},
 		{off, true, "none"},
 	} {
-		enabled, err := build(&flags{switchMode: test.mode, disableDefaults: test.disableDefaults}, nil, exporter.DefaultConfig())
+		enabled, err := build(&flags{switchMode: test.mode, disableDefaults: test.disableDefaults}, catalog, exporter.DefaultConfig())
 		got := "none"
 		if len(enabled) > 0 {
 			got = "forced"

@@ -50,7 +50,8 @@ func (m mapped) families() []*dto.MetricFamily {
 	mapper := &mapper{b: m.builder, options: &m.options}
 	mapper.add(m.reading, false)
 	samples, _, _ := mapper.b.Samples(m.options.SeriesLimit)
-	return m.catalog.Gather(samples)
+	families, _ := m.catalog.Gather(samples)
+	return families
 }
 
 // write writes the families as text.

@@ -56,7 +56,8 @@ const choiceLabel = "method"
 // placeholder stands in raw names for one of the eight priorities.
 const placeholder = "{priority}"
 
-// A Catalog is the table made ready for look-up. It is immutable.
+// A Catalog is the table made ready for look-up. It is immutable, but for the
+// memory of responses that it keeps.
 type Catalog struct {
 	families []family
 	byName   map[string]int
@@ -64,6 +65,7 @@ type Catalog struct {
 	objects  map[string]*object
 	shapes   map[string]int // Rows of the same shape have, for one object, the same labels.
 	choices  map[string]int // Rows of the same choice are, for one object, alternatives.
+	free     chan *arena
 }
 
 type family struct {
@@ -102,7 +104,7 @@ type row struct {
 func NewCatalog(families []Family, sources []RawSource) (*Catalog, error) {
 	c := &Catalog{
 		byName: map[string]int{}, sources: map[string]*rawSource{}, objects: map[string]*object{},
-		shapes: map[string]int{}, choices: map[string]int{},
+		shapes: map[string]int{}, choices: map[string]int{}, free: make(chan *arena, 1),
 	}
 	for _, s := range sources {
 		if c.sources[s.Name] != nil {

@@ -239,7 +239,7 @@ func TestAPedanticRegistryTakesEveryFixture(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			families := s.catalog.Gather(reading.Samples)
+			families, _ := s.catalog.Gather(reading.Samples)
 			registry := prometheus.NewPedanticRegistry()
 			registry.MustRegister(constant{families})
 			again, err := registry.Gather()

@@ -255,8 +255,8 @@ func (w *walk) all() {
 	}
 }
 
-// number reads what the switch writes: a decimal of 64 bits, or a float. It
-// keeps away what is no number, or negative.
+// dumpNumber reads what the switch writes: a decimal of 64 bits, or a float. It
+// keeps away what is no number, negative, or more than 64 bits hold.
 func dumpNumber(text string) (float64, bool) {
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return float64(n), true
@@ -265,7 +265,7 @@ func dumpNumber(text string) (float64, bool) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(text, 64)
-	return f, err == nil && !math.Signbit(f)
+	return f, err == nil && !math.Signbit(f) && f < 1<<64
 }
 
 // add takes the fields of one hash; labels end the series' own.

@@ -500,7 +500,8 @@ func TestWatermarksOfSeveralReaders(t *testing.T) {
 		`roce_buffer_pool_watermark_bytes{pool="ingress_lossless_pool",window="user"}`:     7100,
 		`roce_buffer_pool_watermark_bytes{pool="ingress_lossless_pool",window="periodic"}`: 0,
 	})
-	for _, mf := range s.catalog.Gather(reading.Samples) {
+	families, _ := s.catalog.Gather(reading.Samples)
+	for _, mf := range families {
 		if isCounter := mf.GetType().String() == "COUNTER"; isCounter != strings.HasSuffix(mf.GetName(), "_total") {
 			t.Errorf("%s is a %s", mf.GetName(), mf.GetType())
 		}

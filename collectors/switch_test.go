@@ -68,7 +68,9 @@ func collect(t testing.TB, s *Switch) (Reading, string) {
 func text(t testing.TB, c *Catalog, reading Reading) string {
 	t.Helper()
 	var out bytes.Buffer
-	for _, mf := range c.Gather(reading.Samples) {
+	families, release := c.Gather(reading.Samples)
+	defer release()
+	for _, mf := range families {
 		if _, err := expfmt.MetricFamilyToText(&out, mf); err != nil {
 			t.Fatal(err)
 		}

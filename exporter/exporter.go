@@ -100,8 +100,8 @@ func (e *Exporter) acquire() *generation {
 }
 
 // gather runs the chosen collectors and returns everything there is to say,
-// sorted by name.
-func (e *Exporter) gather(ctx context.Context, g *generation, chosen []*runner) ([]*dto.MetricFamily, error) {
+// sorted by name. The families are the caller's until release.
+func (e *Exporter) gather(ctx context.Context, g *generation, chosen []*runner) (families []*dto.MetricFamily, release func(), err error) {
 	outcomes := e.collect(ctx, g, chosen)
 	own := e.catalog.NewBuilder()
 	samples := make([]collectors.Samples, 0, len(chosen)+1)
@@ -114,11 +114,11 @@ func (e *Exporter) gather(ctx context.Context, g *generation, chosen []*runner) 
 	g.policy.AddNode(own)
 	e.reloadState().add(own)
 	made, _, _ := own.Samples(0) // All of them are the exporter's own: no duplicates, no limit.
-	families := e.catalog.Gather(append(samples, made)...)
+	families, release = e.catalog.Gather(append(samples, made)...)
 	more, err := e.registry.Gather()
 	families = append(families, more...)
 	slices.SortFunc(families, func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
-	return families, err
+	return families, release, err
 }
 
 // collect runs collectors side by side and remembers how it went.

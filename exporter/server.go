@@ -3,6 +3,7 @@
 package exporter
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/exporter-toolkit/web"
@@ -161,10 +161,31 @@ func (e *Exporter) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	if e.self {
 		options.Registry = e.registry
 	}
-	promhttp.HandlerFor(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+	buffered := bufferedResponse{w, bufio.NewWriterSize(w, responseBuffer)}
+	promhttp.HandlerForTransactional(gatherer(func() ([]*dto.MetricFamily, func(), error) {
 		return e.gather(ctx, g, chosen)
-	}), options).ServeHTTP(w, r)
+	}), options).ServeHTTP(buffered, r)
+	_ = buffered.Flush() // The client has gone if it fails.
 }
+
+// gatherer is a prometheus.TransactionalGatherer.
+type gatherer func() ([]*dto.MetricFamily, func(), error)
+
+func (g gatherer) Gather() ([]*dto.MetricFamily, func(), error) { return g() }
+
+// responseBuffer is how much of an answer goes out in one piece: net/http alone
+// would make a system call of every 4 KiB.
+const responseBuffer = 64 << 10
+
+// A bufferedResponse collects what is written into pieces. The text encoder
+// writes straight into it.
+type bufferedResponse struct {
+	http.ResponseWriter
+	*bufio.Writer
+}
+
+// Write is the buffer's.
+func (b bufferedResponse) Write(p []byte) (int, error) { return b.Writer.Write(p) }
 
 // choose finds the collectors that a request wants.
 func choose(all []*runner, collect, exclude []string) ([]*runner, error) {

@@ -111,7 +111,7 @@ func TestFamiliesAreSortedAndClean(t *testing.T) {
 	scrape(t, e) // So that promhttp has something to say.
 	g := e.acquire()
 	defer g.release()
-	families, err := e.gather(t.Context(), g, g.runners)
+	families, _, err := e.gather(t.Context(), g, g.runners)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,16 +124,34 @@ func (r *read) readFDB(ctx context.Context) error {
 		r.fdb.set(nil, r.now)
 		return nil
 	}
-	found := map[string][]string{}
+	found := map[string]*addresses{}
 	err := r.walkMACs(ctx, StateDB, "FDB_TABLE", "port", func(key, port string) {
 		if len(key) < 17 {
 			return
 		}
 		if mac, ok := parseMAC(key[len(key)-17:]); ok && port != "" {
-			found[port] = append(found[port], mac)
+			r.learn(found, port, mac)
 		}
 	})
 	return keepWalk(r, &r.fdb, found, err)
+}
+
+// addresses are what is behind a port or LAG.
+type addresses struct {
+	entries int      // An address may be learned in several VLANs.
+	macs    []string // Each once, but not many more than are ever listed.
+}
+
+func (r *read) learn(found map[string]*addresses, port, mac string) {
+	a := found[port]
+	if a == nil {
+		a = &addresses{}
+		found[port] = a
+	}
+	a.entries++
+	if len(a.macs) <= r.options.MACLimit && !slices.Contains(a.macs, mac) {
+		a.macs = append(a.macs, mac)
+	}
 }
 
 // readARP reads the addresses behind routed ports, when they are due.
@@ -142,11 +160,11 @@ func (r *read) readARP(ctx context.Context) error {
 	if !routed || r.options.RefreshFDB == 0 || !r.arp.due(r.now, r.options.RefreshFDB) {
 		return nil
 	}
-	found := map[string][]string{}
+	found := map[string]*addresses{}
 	err := r.walkMACs(ctx, ApplDB, "NEIGH_TABLE", "neigh", func(key, mac string) {
 		port, _, _ := strings.Cut(key, ":")
 		if mac, ok := parseMAC(mac); ok {
-			found[port] = append(found[port], mac)
+			r.learn(found, port, mac)
 		}
 	})
 	return keepWalk(r, &r.arp, found, err)
@@ -154,7 +172,7 @@ func (r *read) readARP(ctx context.Context) error {
 
 // keepWalk keeps the outcome of a walk. A table that is too large, or that
 // this user may not walk, is unknown until the next refresh.
-func keepWalk(r *read, k *kept[map[string][]string], found map[string][]string, err error) error {
+func keepWalk(r *read, k *kept[map[string]*addresses], found map[string]*addresses, err error) error {
 	switch {
 	case errors.Is(err, errLater):
 		return nil
@@ -182,19 +200,26 @@ func (r *read) walkMACs(ctx context.Context, database, table, field string, use 
 		return err
 	}
 	slices.Sort(keys)
-	queries := make([]Query, len(keys))
-	for i, k := range keys {
-		queries[i] = Query{k, []string{field}}
-	}
+	fields := []string{field}
+	queries := make([]Query, 0, chunk)
 	answers := 0
-	err = r.hashes(ctx, database, queries, func(i int, row Hash) {
-		answers++
-		use(strings.TrimPrefix(keys[i], prefix), row[field])
-	})
-	if err == nil && answers < len(keys) {
-		err = errIncomplete
+	for part := range slices.Chunk(keys, chunk) {
+		queries = queries[:0]
+		for _, k := range part {
+			queries = append(queries, Query{k, fields})
+		}
+		err := r.hashes(ctx, database, queries, func(i int, row Hash) {
+			answers++
+			use(strings.TrimPrefix(part[i], prefix), row[field])
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	if answers < len(keys) {
+		return errIncomplete
+	}
+	return nil
 }
 
 // errIncomplete says that rows of a walk could not be read: what is counted
@@ -205,21 +230,21 @@ var errIncomplete = errors.New("not all rows could be read")
 func (r *read) setFDB() {
 	for i := range r.out.Ports {
 		p := &r.out.Ports[i]
-		macs, database := r.fdb.value[orElse(p.LAG, p.Name)], StateDB
+		behind, database := r.fdb.value[orElse(p.LAG, p.Name)], StateDB
 		if p.Mode == "l3" {
-			macs, database = r.arp.value[p.Name], ApplDB
+			behind, database = r.arp.value[p.Name], ApplDB
 		}
 		if r.down(database) {
 			continue // What is remembered of a dead server is not known.
 		}
-		if p.Mode == "l2" && r.fdb.value != nil {
-			n := len(macs)
-			p.FDB = &n
+		if behind == nil {
+			behind = &addresses{}
 		}
-		// An address may be learned in several VLANs.
-		unique := slices.Compact(slices.Sorted(slices.Values(macs)))
-		if len(unique) <= r.options.MACLimit {
-			p.MACs = unique
+		if p.Mode == "l2" && r.fdb.value != nil {
+			p.FDB = &behind.entries
+		}
+		if len(behind.macs) <= r.options.MACLimit {
+			p.MACs = behind.macs
 		}
 	}
 }

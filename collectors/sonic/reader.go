@@ -52,8 +52,8 @@ type Reader struct {
 	config     kept[*configuration]
 	neighbors  kept[map[string]*Neighbor]
 	buffers    kept[*buffers]
-	fdb        kept[map[string][]string] // Addresses by port or LAG.
-	arp        kept[map[string][]string] // Addresses by routed port.
+	fdb        kept[map[string]*addresses] // By port or LAG.
+	arp        kept[map[string]*addresses] // By routed port.
 	listed     kept[*listing]
 	hashing    maphash.Seed
 	maps       uint64 // Fingerprint of the name maps at the last reading.

@@ -92,7 +92,7 @@ func newClient(dial func(context.Context, string, string) (net.Conn, error), id 
 		ContextTimeoutEnabled:    true, MaxRetries: -1, DialerRetries: 1,
 		DialTimeout: live.Timeout, ReadTimeout: live.Timeout, WriteTimeout: live.Timeout, PoolTimeout: live.Timeout,
 		PoolSize: 1, PipelinePoolSize: -1, ConnMaxIdleTime: -1,
-		ReadBufferSize: 64 << 10, WriteBufferSize: 16 << 10,
+		ReadBufferSize: 32 << 10, WriteBufferSize: 16 << 10,
 	}
 	if live.Password != nil {
 		options.CredentialsProviderContext = func(context.Context) (string, string, error) {
