@@ -191,9 +191,7 @@ func TestDumps(t *testing.T) {
 }
 
 func compareWithWalk(t *testing.T, d sonictest.Databases) {
-	options := allOptions()
-	options.PauseDurationUnit = "" // The walk knows no units.
-	got, reading := read(t, dumpSwitch(t, options, d))
+	got, reading := read(t, dumpSwitch(t, everything(), d))
 	for _, source := range reading.Sources {
 		if source.Err != nil {
 			t.Error(source.Err)
@@ -556,5 +554,361 @@ func (w *walk) voqs() {
 		if w.polled("WRED_ECN_QUEUE", "WRED_ECN_QUEUE_STAT_COUNTER") {
 			w.add(hash, labels, stat{field: sai + "WRED_DROPPED_PACKETS", family: "roce_voq_wred_dropped_packets_total"})
 		}
+	}
+}
+
+// in checks a row of a table: values by number, NaN for none.
+func (s series) in(t testing.TB, format string, from int, values ...float64) {
+	t.Helper()
+	for i, want := range values {
+		if name := fmt.Sprintf(format, from+i); math.IsNaN(want) {
+			s.lacks(t, name)
+		} else {
+			s.has(t, name, want)
+		}
+	}
+}
+
+// upwards is a first value and those that follow from a second.
+func upwards(first, second float64, n int) []float64 {
+	values := []float64{first}
+	for i := range n - 1 {
+		values = append(values, second+float64(i))
+	}
+	return values
+}
+
+// everythingOf reads a dump with everything that can be exported.
+func everythingOf(t testing.TB, asics ...sonictest.Databases) series {
+	t.Helper()
+	got, _ := read(t, dumpSwitch(t, everything(), asics...))
+	return got
+}
+
+// What SONiC's command line prints of the same databases, by its own tests
+// (sonic-utilities tests/mock_tables).
+func TestDumpOfOneASICSaysWhatTheCommandLineSays(t *testing.T) {
+	d := dump(t, "utilities-single")
+	got := everythingOf(t, d)
+	none := math.NaN()
+
+	t.Run("show pfc counters", func(t *testing.T) {
+		for port, first := range map[string][2]float64{"Ethernet0": {1200, 201}, "Ethernet4": {1400, 401}, "Ethernet8": {1800, 801}} {
+			got.in(t, `roce_pfc_receive_frames_total{port="`+port+`",priority="%d"}`, 0, upwards(first[0], first[1], 8)...)
+			got.in(t, `roce_pfc_transmit_frames_total{port="`+port+`",priority="%d"}`, 0, upwards(first[0]+10, first[1]+10, 8)...)
+		}
+	})
+	t.Run("show pfc counters --history", func(t *testing.T) {
+		const transitions, pause = `roce_pfc_receive_transitions_total{port="`, `roce_pfc_receive_pause_seconds_total{method="estimated",port="`
+		// The configuration puts two priorities under the watchdog.
+		got.in(t, transitions+`Ethernet0",priority="%d"}`, 0, none, none, none, 23, 24, none, none, none)
+		got.in(t, pause+`Ethernet0",priority="%d"}`, 0, none, none, none, 20.000003, 20.000004, none, none, none)
+		// Where nobody knows the configuration all of them are there.
+		unknown := maps.Clone(d)
+		delete(unknown, "CONFIG_DB")
+		all := everythingOf(t, unknown)
+		all.in(t, transitions+`Ethernet0",priority="%d"}`, 0, upwards(12, 21, 8)...)
+		all.in(t, pause+`Ethernet0",priority="%d"}`, 0, 12, 20.000001, 20.000002, 20.000003, 20.000004, 20.000005, 20.000006, 20.000007)
+		all.has(t, transitions+`Ethernet8",priority="7"}`, 87)
+		all.has(t, pause+`Ethernet8",priority="7"}`, 80.000007)
+	})
+	t.Run("pfcwd show stats", func(t *testing.T) {
+		want := series{}
+		row := func(port, queue string, storm, detected, restored, transmit, receive float64) {
+			labels := `port="` + port + `",queue="` + queue + `"}`
+			want[`roce_pfcwd_storm_active{`+labels] = storm
+			want[`roce_pfcwd_storms_detected_total{`+labels] = detected
+			want[`roce_pfcwd_storms_restored_total{`+labels] = restored
+			want[`roce_pfcwd_dropped_packets_total{direction="transmit",`+labels] = transmit
+			want[`roce_pfcwd_dropped_packets_total{direction="receive",`+labels] = receive
+		}
+		row("Ethernet0", "3", 1, 1, 0, 300, 300)
+		row("Ethernet4", "3", 0, 2, 2, 100, 100)
+		row("Ethernet8", "4", 1, 3, 2, 300, 300)
+		for name, value := range want {
+			got.has(t, name, value)
+		}
+		for name, value := range got { // The other rows have nothing to show.
+			if _, ok := want[name]; !ok && value != 0 && (strings.HasPrefix(name, "roce_pfcwd_storm") || strings.HasPrefix(name, "roce_pfcwd_dropped")) {
+				t.Errorf("%s is %v, want 0 or nothing", name, value)
+			}
+		}
+	})
+	t.Run("pfcwd show config", func(t *testing.T) {
+		for _, port := range []string{"Ethernet0", "Ethernet4", "Ethernet8"} {
+			got.has(t, `roce_pfcwd_action_info{action="drop",port="`+port+`"}`, 1)
+			got.has(t, `roce_pfcwd_detection_time_seconds{port="`+port+`"}`, 0.6)
+			got.has(t, `roce_pfcwd_restoration_time_seconds{port="`+port+`"}`, 0.6)
+		}
+	})
+	t.Run("show queue counters and wredcounters", func(t *testing.T) {
+		for queue, row := range map[string][4]float64{
+			`queue="0",type="unicast"`: {0, 0, 0, 0}, `queue="1",type="unicast"`: {60, 43, 39, 1}, `queue="3",type="unicast"`: {52, 70, 19, 76},
+			`queue="4",type="unicast"`: {11, 59, 12, 94}, `queue="10",type="multicast"`: {83, 96, 74, 9},
+		} {
+			labels := `{port="Ethernet0",` + queue + `}`
+			got.has(t, "roce_queue_packets_total"+labels, row[0])
+			got.has(t, "roce_queue_bytes_total"+labels, row[1])
+			got.has(t, "roce_queue_dropped_packets_total"+labels, row[2])
+			got.has(t, "roce_queue_dropped_bytes_total"+labels, row[3])
+			// The mock has the same numbers once more.
+			got.has(t, "roce_queue_wred_dropped_packets_total"+labels, row[0])
+			got.has(t, "roce_queue_ecn_marked_packets_total"+labels, row[2])
+			got.has(t, "roce_queue_ecn_marked_bytes_total"+labels, row[3])
+		}
+		got.lacks(t, "_total{", `type="all"`)
+	})
+	t.Run("show priority-group watermark", func(t *testing.T) {
+		for port, first := range map[string]float64{"Ethernet0": 100, "Ethernet4": 400, "Ethernet8": 800} {
+			const end = `",window="user"}`
+			got.in(t, `roce_pg_watermark_bytes{pg="%d",port="`+port+end, 0, upwards(first, first+1, 8)...)
+			got.in(t, `roce_pg_headroom_watermark_bytes{pg="%d",port="`+port+end, 0, upwards(first, first+1, 8)...)
+			got.in(t, `roce_pg_watermark_bytes{pg="%d",port="`+port+`",window="persistent"}`, 0, upwards(first+100, first+101, 8)...)
+		}
+	})
+	t.Run("show queue watermark", func(t *testing.T) {
+		const end = `,window="user"}`
+		for port, row := range map[string][]float64{
+			"Ethernet0": {2057328, 2056704, 0, 0, 0, 0, 0, 2704, 416, 20},
+			"Ethernet4": {0, 0, 0, 1986, 2567, 0, 0, 0, 0, 0},
+			"Ethernet8": {0, 0, 1040, 0, 0, 0, 0, 0, 8528, 7696},
+		} {
+			got.in(t, `roce_queue_watermark_bytes{port="`+port+`",queue="%d",type="unicast"`+end, 0, row...)
+		}
+		got.lacks(t, "roce_queue_watermark_bytes", `type="multicast"`, end)
+		got.in(t, `roce_queue_watermark_bytes{port="Ethernet0",queue="%d",type="all"`+end, 20, 1234567, 7654321, 0, 0, 0, 20, 500, 200, 0, 10)
+	})
+	t.Run("show buffer_pool and headroom-pool watermark", func(t *testing.T) {
+		for pool, row := range map[string][2]float64{
+			"egress_lossless_pool": {1000, 2000}, "egress_lossy_pool": {2000, 3000}, "ingress_lossless_pool": {3000, 4000},
+		} {
+			got.has(t, `roce_buffer_pool_watermark_bytes{pool="`+pool+`",window="user"}`, row[0])
+			got.has(t, `roce_buffer_pool_watermark_bytes{pool="`+pool+`",window="persistent"}`, row[1])
+		}
+		got.has(t, `roce_buffer_pool_headroom_watermark_bytes{pool="ingress_lossless_pool",window="user"}`, 432640)
+		got.has(t, `roce_buffer_pool_headroom_watermark_bytes{pool="ingress_lossless_pool",window="persistent"}`, 863616)
+	})
+	t.Run("show priority-group drop counters", func(t *testing.T) {
+		for port, first := range map[string]float64{"Ethernet0": 800, "Ethernet4": 400, "Ethernet8": 100} {
+			got.in(t, `roce_pg_dropped_packets_total{pg="%d",port="`+port+`"}`, 0, upwards(first, first+1, 8)...)
+		}
+	})
+	t.Run("ecnconfig -l", func(t *testing.T) {
+		for _, color := range []string{"green", "yellow", "red"} {
+			for _, queue := range []string{"3", "4"} {
+				end := `,color="` + color + `",port="Ethernet0",queue="` + queue + `"}`
+				got.has(t, `roce_queue_ecn_threshold_bytes{bound="min"`+end, 1048576)
+				got.has(t, `roce_queue_ecn_threshold_bytes{bound="max"`+end, 2097152)
+				got.has(t, `roce_queue_ecn_enabled{port="Ethernet0",queue="`+queue+`"}`, 1)
+			}
+		}
+	})
+}
+
+// The same of a switch with two ASICs, each read by itself; read together,
+// every series of an ASIC has its label too.
+func TestDumpOfTwoASICsSaysWhatTheCommandLineSays(t *testing.T) {
+	asic0, asic1 := dump(t, "utilities-asic0"), dump(t, "utilities-asic1")
+	one, other := everythingOf(t, asic0), everythingOf(t, asic1)
+
+	t.Run("show pfc counters", func(t *testing.T) {
+		for port, c := range map[string]struct {
+			of            series
+			first, second float64
+			kind          string
+		}{
+			"Ethernet0": {one, 1200, 201, "front"}, "Ethernet4": {one, 1400, 401, "front"},
+			"Ethernet-BP0": {one, 1600, 601, "backplane"}, "Ethernet-BP4": {one, 1800, 801, "backplane"},
+			"Ethernet-BP256": {other, 1900, 901, "backplane"}, "Ethernet-BP260": {other, 1100, 101, "backplane"},
+		} {
+			c.of.in(t, `roce_pfc_receive_frames_total{port="`+port+`",priority="%d"}`, 0, upwards(c.first, c.second, 8)...)
+			c.of.in(t, `roce_pfc_transmit_frames_total{port="`+port+`",priority="%d"}`, 0, upwards(c.first+10, c.second+10, 8)...)
+			c.of.some(t, "roce_port_info", `kind="`+c.kind+`"`, `port="`+port+`"`)
+		}
+	})
+	t.Run("show pfc counters --history", func(t *testing.T) {
+		other.lacks(t, "roce_pfc_receive_transitions_total")
+		other.lacks(t, "roce_pfc_receive_pause_seconds_total")
+	})
+	t.Run("show priority-group watermark", func(t *testing.T) {
+		// The mock misspells the ports and some of the ids.
+		mend := strings.NewReplacer("Enternet", "Ethernet", "oid:1", "oid:0x1").Replace
+		mended := map[string]map[string]string{}
+		for key, hash := range asic0["COUNTERS_DB"] {
+			mended[mend(key)] = map[string]string{}
+			for field, value := range hash {
+				mended[mend(key)][mend(field)] = mend(value)
+			}
+		}
+		d := maps.Clone(asic0)
+		d["COUNTERS_DB"] = mended
+		got := everythingOf(t, d)
+		got.in(t, `roce_pg_watermark_bytes{pg="%d",port="Ethernet0",window="user"}`, 0, upwards(100, 101, 16)...)
+		got.in(t, `roce_pg_watermark_bytes{pg="%d",port="Ethernet4",window="user"}`, 0, upwards(200, 201, 16)...)
+		got.lacks(t, "roce_pg_watermark_bytes", `port="Ethernet4"`, `window="persistent"`)
+		other.lacks(t, "roce_pg_watermark_bytes", `port="Ethernet-BP260"`, `window="persistent"`)
+	})
+	t.Run("pfcwd show stats", func(t *testing.T) {
+		const queue = `port="Ethernet0",queue="0"}`
+		one.lacks(t, "roce_pfcwd_storm_active{"+queue)
+		one.has(t, "roce_pfcwd_storms_detected_total{"+queue, 0)
+		one.has(t, "roce_pfcwd_storms_restored_total{"+queue, 0)
+		one.has(t, `roce_pfcwd_dropped_packets_total{direction="transmit",`+queue, 11)
+		one.has(t, `roce_pfcwd_dropped_packets_total{direction="receive",`+queue, 47)
+	})
+	t.Run("both ASICs together", func(t *testing.T) {
+		want := series{}
+		for i, of := range []series{one, other} {
+			for name, value := range of.about("roce_pfc_receive_frames_total") {
+				want[strings.Replace(name, "{", `{asic="asic`+strconv.Itoa(i)+`",`, 1)] = value
+			}
+		}
+		same(t, everythingOf(t, asic0, asic1).about("roce_pfc_receive_frames_total"), want)
+	})
+}
+
+// A line card of a chassis, as it was in the field.
+func TestDumpOfALineCard(t *testing.T) {
+	got := everythingOf(t, dump(t, "sairedis-voq-linecard"))
+	watched := []string{"Ethernet0", "Ethernet136", "Ethernet56"}
+
+	ports := got.about("roce_port_info").values("port")
+	if len(ports) != 20 {
+		t.Errorf("%d ports: %q", len(ports), ports)
+	}
+	for _, family := range []string{"roce_pfc_receive_frames_total", "roce_pfc_transmit_frames_total"} {
+		frames := got.about(family)
+		if len(frames) != 20*8 {
+			t.Errorf("%d series of %s, want 8 a port", len(frames), family)
+		}
+		for name, value := range frames {
+			if value != 0 {
+				t.Errorf("%s is %v", name, value)
+			}
+		}
+	}
+	for _, port := range ports {
+		mask, speed := "", 100e9/8
+		if slices.Contains(watched, port) {
+			mask = "3,4"
+		}
+		if configured, programmed := on(got, port, "config"), on(got, port, "asic"); configured != mask || programmed != mask {
+			t.Errorf("%s: %q configured, %q programmed, want %q", port, configured, programmed, mask)
+		}
+		for _, source := range []string{"config", "asic", "kernel"} {
+			got.has(t, `roce_port_mtu_bytes{port="`+port+`",source="`+source+`"}`, 9100)
+		}
+		if port == "Ethernet-IB0" || port == "Ethernet-Rec0" {
+			speed = 10e9 / 8
+			got.lacks(t, "roce_pfc_enabled", `"`+port+`"`)
+			got.lacks(t, "roce_pg_", `"`+port+`"`)
+		}
+		got.has(t, `roce_port_configured_speed_bytes_per_second{port="`+port+`"}`, speed)
+	}
+
+	want := series{}
+	for _, port := range watched {
+		for _, queue := range []string{"3", "4"} {
+			labels := `{port="` + port + `",queue="` + queue + `"}`
+			want["roce_pfcwd_enabled"+labels] = 1
+			want["roce_pfcwd_storm_active"+labels] = 0
+			want["roce_pfcwd_storms_detected_total"+labels] = 0
+			want["roce_pfcwd_storms_restored_total"+labels] = 0
+		}
+		want[`roce_pfcwd_detection_time_seconds{port="`+port+`"}`] = 0.2
+		want[`roce_pfcwd_restoration_time_seconds{port="`+port+`"}`] = 0.2
+		want[`roce_pfcwd_action_info{action="drop",port="`+port+`"}`] = 1
+	}
+	same(t, got.about("roce_pfcwd_"), want)
+	transitions := got.about("roce_pfc_receive_transitions_total")
+	if len(transitions) != 6 || !slices.Equal(transitions.values("priority"), []string{"3", "4"}) || !slices.Equal(transitions.values("port"), watched) {
+		t.Errorf("transitions %v, want those of priorities 3 and 4 of %q", transitions, watched)
+	}
+
+	for name, value := range map[string]float64{
+		`roce_port_receive_discarded_packets_total{port="Ethernet0"}`:                             2,
+		`roce_port_receive_bytes_total{port="Ethernet0"}`:                                         16026,
+		`roce_port_transmit_bytes_total{port="Ethernet0"}`:                                        8663076,
+		`roce_port_fec_symbol_errors_total{port="Ethernet0"}`:                                     4428233,
+		`roce_port_fec_corrected_codewords_total{port="Ethernet0"}`:                               3525216,
+		`roce_queue_packets_total{port="Ethernet0",queue="7",type="unicast"}`:                     4717,
+		`roce_queue_bytes_total{port="Ethernet0",queue="7",type="unicast"}`:                       8617480,
+		`roce_queue_watermark_bytes{port="Ethernet0",queue="7",type="unicast",window="user"}`:     9216,
+		`roce_queue_watermark_bytes{port="Ethernet0",queue="7",type="unicast",window="periodic"}`: 4608,
+		`roce_pg_watermark_bytes{pg="4",port="Ethernet136",window="user"}`:                        848,
+		`roce_pg_watermark_bytes{pg="4",port="Ethernet136",window="persistent"}`:                  848,
+		`roce_pg_watermark_bytes{pg="4",port="Ethernet136",window="periodic"}`:                    0,
+		`roce_buffer_pool_watermark_bytes{pool="ingress_lossless_pool",window="user"}`:            12064,
+		`roce_buffer_pool_headroom_watermark_bytes{pool="ingress_lossless_pool",window="user"}`:   0,
+	} {
+		got.has(t, name, value)
+	}
+	for _, kind := range []string{"unicast", "multicast"} {
+		if n := len(got.with("roce_queue_packets_total", `type="`+kind+`"`)); n != 160 {
+			t.Errorf("%d %s queues, want 160", n, kind)
+		}
+	}
+	if n := len(got.with("roce_pg_dropped_packets_total")); n != 144 {
+		t.Errorf("%d priority groups, want 144", n)
+	}
+}
+
+// ASIC_DB alone has no port names; those of the kernel's interfaces make up
+// the map that orchagent would have written.
+func TestDumpOfAnASICAlone(t *testing.T) {
+	d, names := dump(t, "sairedis-th-asic"), map[string]string{}
+	for key, hash := range d["ASIC_DB"] {
+		if strings.HasPrefix(key, "ASIC_STATE:SAI_OBJECT_TYPE_HOSTIF:") && strings.HasPrefix(hash["SAI_HOSTIF_ATTR_NAME"], "Ethernet") {
+			names[hash["SAI_HOSTIF_ATTR_NAME"]] = hash["SAI_HOSTIF_ATTR_OBJ_ID"]
+		}
+	}
+	if len(names) != 32 || names["Ethernet80"] != "oid:0x1000000000002" {
+		t.Fatalf("%d ports, Ethernet80 is %s", len(names), names["Ethernet80"])
+	}
+	ports := slices.Sorted(maps.Keys(names))
+	names["Cpu0"] = "oid:0x1000000000001"
+	d["COUNTERS_DB"] = map[string]map[string]string{"COUNTERS_PORT_NAME_MAP": names}
+	got := everythingOf(t, d)
+	if found := got.values("port"); !slices.Equal(found, ports) {
+		t.Errorf("ports %q, want %q", found, ports)
+	}
+	for _, port := range ports {
+		if mask := on(got, port, "asic"); mask != "3,4" {
+			t.Errorf("%s: PFC for %q", port, mask)
+		}
+		got.has(t, `roce_port_mtu_bytes{port="`+port+`",source="asic"}`, 9100)
+	}
+}
+
+// A CONFIG_DB with bracketed references and the same with bare ones say the
+// same.
+func TestDumpsWithBothFormsOfReferences(t *testing.T) {
+	var all []series
+	for _, d := range dumpFolder(t, filepath.Join(dumps(t), "mgmt-refs")) {
+		all = append(all, everythingOf(t, d))
+	}
+	if len(all) != 2 {
+		t.Fatalf("%d dumps, want 2", len(all))
+	}
+	same(t, all[0], all[1])
+	thresholds := all[0].about("roce_queue_ecn_threshold_bytes")
+	if queues := thresholds.values("queue"); !slices.Equal(queues, []string{"3", "4"}) {
+		t.Errorf("thresholds of queues %q, want 3 and 4", queues)
+	}
+	all[0].has(t, `roce_port_dscp_info{dscp="3",port="Ethernet0",priority="3",queue="3"}`, 1)
+}
+
+// A group that is off has nothing to show, whatever the name maps have.
+func TestDumpsWhereDropsAreOff(t *testing.T) {
+	for variant, d := range dumpFolder(t, filepath.Join(dumps(t), "utilities-inputs", "pgdrop")) {
+		t.Run("counters"+variant, func(t *testing.T) {
+			for _, oid := range d["COUNTERS_DB"]["COUNTERS_PG_NAME_MAP"] { // Leftovers.
+				d["COUNTERS_DB"]["COUNTERS:"+oid] = map[string]string{"SAI_INGRESS_PRIORITY_GROUP_STAT_DROPPED_PACKETS": "9"}
+			}
+			got := everythingOf(t, d)
+			got.has(t, `roce_flex_counter_enabled{group="PG_DROP"}`, 0)
+			got.has(t, `roce_flex_counter_enabled{group="QUEUE"}`, 1)
+			got.lacks(t, "roce_pg_dropped_packets_total")
+		})
 	}
 }

@@ -487,8 +487,8 @@ func TestWatermarksOfSeveralReaders(t *testing.T) {
 		"USER_WATERMARKS:oid:0x18000000000139":       {pool + "WATERMARK_BYTES": "7100"},
 		"PERIODIC_WATERMARKS:oid:0x18000000000139":   {pool + "WATERMARK_BYTES": "0"},
 	}}
-	s := memory(t, d, everything())
-	got, reading := read(t, s)
+	_, out := collect(t, memory(t, d, everything()))
+	got := parse(t, out)
 	same(t, got.about("roce_pg_"), series{
 		`roce_pg_dropped_packets_total{pg="5",port="Ethernet128"}`:                        42,
 		`roce_pg_watermark_bytes{pg="5",port="Ethernet128",window="user"}`:                510,
@@ -500,12 +500,7 @@ func TestWatermarksOfSeveralReaders(t *testing.T) {
 		`roce_buffer_pool_watermark_bytes{pool="ingress_lossless_pool",window="user"}`:     7100,
 		`roce_buffer_pool_watermark_bytes{pool="ingress_lossless_pool",window="periodic"}`: 0,
 	})
-	families, _ := s.catalog.Gather(reading.Samples)
-	for _, mf := range families {
-		if isCounter := mf.GetType().String() == "COUNTER"; isCounter != strings.HasSuffix(mf.GetName(), "_total") {
-			t.Errorf("%s is a %s", mf.GetName(), mf.GetType())
-		}
-	}
+	onlyCountersEndInTotal(t, out)
 }
 
 // A group that is off has no name map, or leaves its last values there.
