@@ -4,6 +4,7 @@ package collectors
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type labelSet struct {
 	pairs []*dto.LabelPair
 	// While duplicates are sought: where it was seen last, and where twice.
 	seen, twice place
+	next        *labelSet // Of the same hash.
 }
 
 // A place is a family of a reading.
@@ -43,9 +45,11 @@ type Builder struct {
 	catalog *Catalog
 	asic    *dto.LabelPair // Appended to every series of a switch with several ASICs.
 	pairs   map[string]*dto.LabelPair
-	sets    map[string]*labelSet
+	sets    map[uint64]*labelSet // By the hash of the labels.
+	hashing maphash.Seed
 	reading uint32     // Number of the reading at hand.
 	samples [][]sample // By family.
+	sizes   []int      // Of the last reading, by family.
 	key     []byte     // Scratch.
 	object  []objectState
 	number  uint32 // Of the object being mapped.
@@ -62,9 +66,11 @@ func (c *Catalog) NewBuilder() *Builder {
 	return &Builder{
 		catalog: c,
 		pairs:   map[string]*dto.LabelPair{},
-		sets:    map[string]*labelSet{},
+		sets:    map[uint64]*labelSet{},
+		hashing: maphash.MakeSeed(),
 		reading: 1,
 		samples: make([][]sample, len(c.families)),
+		sizes:   make([]int, len(c.families)),
 		object:  make([]objectState, max(len(c.shapes), len(c.choices))),
 	}
 }
@@ -85,7 +91,7 @@ func (b *Builder) Add(name string, value float64, labelValues ...string) {
 	}
 	f := &b.catalog.families[i]
 	labels := b.set(f, func(label int) string { return labelValues[label] })
-	b.samples[i] = append(b.samples[i], sample{labels, value})
+	b.add(i, labels, value)
 }
 
 // AddBool adds 1 or 0.
@@ -133,7 +139,7 @@ func (b *Builder) Counters(source string, values []float64, keep func(priority s
 				return r.fixed[label]
 			})
 		}
-		b.samples[r.family] = append(b.samples[r.family], sample{state.labels, value * r.scale / r.divisor})
+		b.add(r.family, state.labels, value*r.scale/r.divisor)
 	}
 }
 
@@ -148,12 +154,16 @@ func (b *Builder) set(f *family, value func(label int) string) *labelSet {
 		b.key = append(append(append(append(b.key, f.Labels[label]...), '='), Clean(value(label))...), 0)
 	}
 	if asic != nil {
-		b.key = append(append(b.key, "asic="...), asic.GetValue()...)
+		b.key = append(append(append(b.key, "asic="...), asic.GetValue()...), 0)
 	}
-	if s, ok := b.sets[string(b.key)]; ok {
-		return s
+	hash := maphash.Bytes(b.hashing, b.key)
+	first := b.sets[hash]
+	for s := first; s != nil; s = s.next {
+		if s.is(f, asic, value) {
+			return s
+		}
 	}
-	s := &labelSet{pairs: make([]*dto.LabelPair, 0, len(f.order)+1)}
+	s := &labelSet{pairs: make([]*dto.LabelPair, 0, len(f.order)+1), next: first}
 	for _, label := range f.order {
 		if asic != nil && f.Labels[label] > "asic" {
 			s.pairs, asic = append(s.pairs, asic), nil
@@ -163,8 +173,26 @@ func (b *Builder) set(f *family, value func(label int) string) *labelSet {
 	if asic != nil {
 		s.pairs = append(s.pairs, asic)
 	}
-	b.sets[string(b.key)] = s
+	b.sets[hash] = s
 	return s
+}
+
+// is says whether the set is the one of a family's label values.
+func (s *labelSet) is(f *family, asic *dto.LabelPair, value func(label int) string) bool {
+	i := 0
+	for _, label := range f.order {
+		if i < len(s.pairs) && s.pairs[i] == asic {
+			i++
+		}
+		if i == len(s.pairs) || *s.pairs[i].Name != f.Labels[label] || *s.pairs[i].Value != Clean(value(label)) {
+			return false
+		}
+		i++
+	}
+	if i < len(s.pairs) && s.pairs[i] == asic {
+		i++
+	}
+	return i == len(s.pairs) && (asic == nil || slices.Contains(s.pairs, asic))
 }
 
 // pair finds or makes a label pair; value is clean.
@@ -252,13 +280,20 @@ func (b *Builder) Samples(limit int) (samples Samples, duplicates, dropped int) 
 func (b *Builder) next(total int) {
 	b.reading++
 	if len(b.sets) > 2*total+1000 {
-		b.pairs, b.sets = map[string]*dto.LabelPair{}, map[string]*labelSet{}
+		b.pairs, b.sets = map[string]*dto.LabelPair{}, map[uint64]*labelSet{}
 	}
-	last := b.samples
-	b.samples = make([][]sample, len(last))
-	for i, family := range last {
-		b.samples[i] = make([]sample, 0, len(family))
+	for i, family := range b.samples {
+		b.sizes[i] = len(family)
 	}
+	b.samples = make([][]sample, len(b.samples))
+}
+
+// add adds a sample to a family.
+func (b *Builder) add(family int, labels *labelSet, value float64) {
+	if b.samples[family] == nil {
+		b.samples[family] = make([]sample, 0, b.sizes[family])
+	}
+	b.samples[family] = append(b.samples[family], sample{labels, value})
 }
 
 // isLossless says whether a family is among the last to go: those that tell

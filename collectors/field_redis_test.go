@@ -273,7 +273,11 @@ func TestKeyThatAWalkMeetsTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := s.Namespaces[0].DB.Keys(t.Context(), "STATE_DB", "T|*", 3)
+	var keys []string
+	err = s.Namespaces[0].DB.Keys(t.Context(), "STATE_DB", "T|*", 3, func(page []string) error {
+		keys = append(keys, page...)
+		return nil
+	})
 	slices.Sort(keys)
 	if err != nil || !slices.Equal(keys, []string{"T|a", "T|b", "T|c"}) {
 		t.Errorf("%q %v, want each key once", keys, err)

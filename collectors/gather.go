@@ -18,14 +18,18 @@ func (c *Catalog) Gather(readings ...Samples) (families []*dto.MetricFamily, rel
 			continue
 		}
 		f := &c.families[i]
-		mf := &dto.MetricFamily{Name: &f.Name, Help: &f.Help, Type: dto.MetricType_GAUGE.Enum()}
+		mf := &dto.MetricFamily{Name: &f.Name, Help: &f.Help}
+		p := &a.gauges
+		mf.Type = dto.MetricType_GAUGE.Enum()
 		if f.Type == Counter {
+			p = &a.counters
 			mf.Type = dto.MetricType_COUNTER.Enum()
 		}
-		mf.Metric = a.pointers[a.used : a.used+n : a.used+n]
+		mf.Metric = p.pointers[p.used : p.used+n : p.used+n]
 		for _, r := range readings {
 			for _, s := range r.of(i) {
-				a.add(s, f.Type == Counter)
+				p.metrics[p.used].Label, p.values[p.used] = s.labels.pairs, s.value
+				p.used++
 			}
 		}
 		families = append(families, mf)
@@ -44,39 +48,55 @@ func (s Samples) of(family int) []sample {
 // An arena is the memory of one response, in a few pieces instead of three a
 // sample, and used again: a scrape would else leave most of the garbage that
 // the process makes.
-type arena struct {
+type arena struct{ gauges, counters part }
+
+// A part is the metrics of one type, with the values that they point to.
+type part struct {
 	used     int
 	pointers []*dto.Metric
 	metrics  []dto.Metric
-	gauges   []dto.Gauge
-	counters []dto.Counter
 	values   []float64
 }
 
+func newPart(n int) part {
+	n += n / 32 // A few more the next time need no new one.
+	p := part{pointers: make([]*dto.Metric, n), metrics: make([]dto.Metric, n), values: make([]float64, n)}
+	for i := range p.metrics {
+		p.pointers[i] = &p.metrics[i]
+	}
+	return p
+}
+
+// fits says whether n metrics have room, and not far too much.
+func (p *part) fits(n int) bool { return n <= len(p.metrics) && len(p.metrics) <= 2*n+1000 }
+
 // arena takes memory for the samples.
 func (c *Catalog) arena(readings []Samples) *arena {
-	n := 0
+	gauges, counters := 0, 0
 	for i := range c.families {
 		for _, r := range readings {
-			n += len(r.of(i))
+			if c.families[i].Type == Counter {
+				counters += len(r.of(i))
+			} else {
+				gauges += len(r.of(i))
+			}
 		}
 	}
 	select {
 	case a := <-c.free:
-		if n <= len(a.metrics) && len(a.metrics) <= 2*n+1000 {
-			a.used = 0
+		if a.gauges.fits(gauges) && a.counters.fits(counters) {
+			a.gauges.used, a.counters.used = 0, 0
 			return a
 		}
 	default:
 	}
-	n += n / 32 // A few more the next time need no new one.
-	a := &arena{
-		pointers: make([]*dto.Metric, n), metrics: make([]dto.Metric, n), gauges: make([]dto.Gauge, n),
-		counters: make([]dto.Counter, n), values: make([]float64, n),
+	a := &arena{newPart(gauges), newPart(counters)}
+	g, k := make([]dto.Gauge, len(a.gauges.metrics)), make([]dto.Counter, len(a.counters.metrics))
+	for i := range g {
+		g[i].Value, a.gauges.metrics[i].Gauge = &a.gauges.values[i], &g[i]
 	}
-	for i := range a.metrics {
-		a.pointers[i] = &a.metrics[i]
-		a.gauges[i].Value, a.counters[i].Value = &a.values[i], &a.values[i]
+	for i := range k {
+		k[i].Value, a.counters.metrics[i].Counter = &a.counters.values[i], &k[i]
 	}
 	return a
 }
@@ -87,16 +107,4 @@ func (c *Catalog) giveBack(a *arena) {
 	case c.free <- a:
 	default:
 	}
-}
-
-func (a *arena) add(s sample, counter bool) {
-	m := &a.metrics[a.used]
-	a.values[a.used] = s.value
-	m.Label, m.Gauge, m.Counter = s.labels.pairs, nil, nil
-	if counter {
-		m.Counter = &a.counters[a.used]
-	} else {
-		m.Gauge = &a.gauges[a.used]
-	}
-	a.used++
 }

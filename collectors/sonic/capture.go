@@ -155,10 +155,10 @@ func (c *capture) Read(_ context.Context, database string, queries []Query) ([]R
 	return replies, nil
 }
 
-func (c *capture) Keys(_ context.Context, database, pattern string, limit int) ([]string, error) {
+func (c *capture) Keys(_ context.Context, database, pattern string, limit int, use func([]string) error) error {
 	hashes, ok := c.databases[database]
 	if !ok {
-		return nil, errors.New("the capture has no " + strconv.Quote(database))
+		return errors.New("the capture has no " + strconv.Quote(database))
 	}
 	prefix := strings.TrimSuffix(pattern, "*")
 	var keys []string
@@ -168,10 +168,10 @@ func (c *capture) Keys(_ context.Context, database, pattern string, limit int) (
 		}
 	}
 	if len(keys) > limit {
-		return nil, ErrTooMany
+		return ErrTooMany
 	}
 	slices.Sort(keys)
-	return keys, nil
+	return use(keys)
 }
 
 func (c *capture) Time(context.Context) (time.Time, error) { return c.clock, nil }

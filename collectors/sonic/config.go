@@ -171,7 +171,8 @@ func isPort(name string, ports map[string]Hash) bool {
 		_, ok := ports[name]
 		return ok
 	}
-	return strings.HasPrefix(name, "Ethernet")
+	// A gearbox has two more names a port, for its sides.
+	return strings.HasPrefix(name, "Ethernet") && !strings.HasSuffix(name, "_system") && !strings.HasSuffix(name, "_line")
 }
 
 // portKind says what a port is for, by its role or, where there is none, by

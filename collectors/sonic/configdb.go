@@ -39,7 +39,17 @@ func (r *read) readConfig(ctx context.Context) error {
 // walkConfig reads the tables of CONFIG_DB that matter.
 func (r *read) walkConfig(ctx context.Context) (*configuration, error) {
 	c := newConfiguration()
-	keys, err := r.keys(ctx, ConfigDB, "*", configLimit)
+	tables, separator := configTables(), r.ns.Databases[ConfigDB].Separator
+	var keys []string
+	err := r.keys(ctx, ConfigDB, "*", configLimit, func(page []string) error {
+		for _, key := range page {
+			table, _, _ := strings.Cut(key, separator)
+			if _, wanted := tables[table]; wanted {
+				keys = append(keys, key)
+			}
+		}
+		return nil
+	})
 	switch {
 	case errors.Is(err, errRefused) || errors.Is(err, ErrTooMany):
 		r.skip(&r.out.Skipped.Unreadable)

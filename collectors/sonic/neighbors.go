@@ -187,6 +187,9 @@ func keepWalk(r *read, k *kept[map[string]*addresses], found map[string]*address
 		k.drop()
 		return err
 	}
+	for _, a := range found {
+		slices.Sort(a.macs) // Keys come in any order.
+	}
 	k.set(found, r.now)
 	return nil
 }
@@ -195,31 +198,26 @@ func keepWalk(r *read, k *kept[map[string]*addresses], found map[string]*address
 // the table.
 func (r *read) walkMACs(ctx context.Context, database, table, field string, use func(key, value string)) error {
 	prefix := r.ns.key(database, table, "")
-	keys, err := r.keys(ctx, database, prefix+"*", walkLimit)
-	if err != nil {
-		return err
-	}
-	slices.Sort(keys)
 	fields := []string{field}
-	queries := make([]Query, 0, chunk)
-	answers := 0
-	for part := range slices.Chunk(keys, chunk) {
+	var queries []Query
+	complete := true
+	err := r.keys(ctx, database, prefix+"*", walkLimit, func(page []string) error {
 		queries = queries[:0]
-		for _, k := range part {
+		for _, k := range page {
 			queries = append(queries, Query{k, fields})
 		}
+		answers := 0
 		err := r.hashes(ctx, database, queries, func(i int, row Hash) {
 			answers++
-			use(strings.TrimPrefix(part[i], prefix), row[field])
+			use(strings.TrimPrefix(page[i], prefix), row[field])
 		})
-		if err != nil {
-			return err
-		}
-	}
-	if answers < len(keys) {
+		complete = complete && answers == len(page)
+		return err
+	})
+	if err == nil && !complete {
 		return errIncomplete
 	}
-	return nil
+	return err
 }
 
 // errIncomplete says that rows of a walk could not be read: what is counted

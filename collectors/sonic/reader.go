@@ -217,15 +217,15 @@ func (r *read) hashes(ctx context.Context, database string, queries []Query, use
 }
 
 // keys walks a table, unless another was walked in this reading already.
-func (r *read) keys(ctx context.Context, database, pattern string, limit int) ([]string, error) {
+func (r *read) keys(ctx context.Context, database, pattern string, limit int, use func([]string) error) error {
 	r.mu.Lock()
 	ok := r.walks > 0
 	r.walks--
 	r.mu.Unlock()
 	if !ok {
-		return nil, errLater
+		return errLater
 	}
-	return r.ns.DB.Keys(ctx, database, pattern, limit)
+	return r.ns.DB.Keys(ctx, database, pattern, limit, use)
 }
 
 // errLater says that this reading made its walk already.

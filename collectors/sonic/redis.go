@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"net"
 	"slices"
@@ -52,6 +53,9 @@ type instance struct {
 
 // openNamespace prepares a namespace. Nothing is dialled yet.
 func openNamespace(config databaseConfig, options LiveOptions) *Namespace {
+	if config.Err != nil {
+		return unreadableNamespace(config)
+	}
 	instances := map[string]*instance{}
 	for name, i := range config.Instances {
 		instances[name] = &instance{socket: i.Socket, tcp: net.JoinHostPort(i.Hostname, strconv.Itoa(i.Port))}
@@ -70,6 +74,27 @@ func openNamespace(config databaseConfig, options LiveOptions) *Namespace {
 	}
 	return n
 }
+
+// unreadableNamespace stands for a namespace whose database_config.json could
+// not be read: it is there, and every database of it fails for that reason.
+func unreadableNamespace(config databaseConfig) *Namespace {
+	n := &Namespace{Name: config.Namespace, DB: unreadable{config.Err}, Databases: map[string]Database{}}
+	for _, name := range Databases() {
+		n.Databases[name] = Database{Instance: "redis", Separator: ":", Via: func() string { return "" }}
+	}
+	return n
+}
+
+// unreadable is a DB that fails.
+type unreadable struct{ err error }
+
+func (u unreadable) Read(context.Context, string, []Query) ([]Reply, error) { return nil, u.err }
+
+func (u unreadable) Keys(context.Context, string, string, int, func([]string) error) error {
+	return u.err
+}
+
+func (u unreadable) Time(context.Context) (time.Time, error) { return time.Time{}, u.err }
 
 func (n *Namespace) close() {
 	if db, ok := n.DB.(*live); ok {
@@ -245,13 +270,12 @@ func refused(err error) error {
 }
 
 // Keys walks the database with SCAN, which may name a key twice.
-func (l *live) Keys(ctx context.Context, database, pattern string, limit int) ([]string, error) {
+func (l *live) Keys(ctx context.Context, database, pattern string, limit int, use func([]string) error) error {
 	client, err := l.client(database)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var keys []string
-	seen := map[string]bool{}
+	hashing, seen := maphash.MakeSeed(), map[uint64]struct{}{}
 	var cursor uint64
 	for range maxWalk {
 		page, next, err := client.Scan(ctx, cursor, pattern, scanCount).Result()
@@ -259,22 +283,25 @@ func (l *live) Keys(ctx context.Context, database, pattern string, limit int) ([
 			if wholeError(err) {
 				l.drop(database, client)
 			}
-			return nil, refused(err)
+			return refused(err)
 		}
-		for _, k := range page {
-			if !seen[k] {
-				seen[k] = true
-				keys = append(keys, k)
-			}
+		page = slices.DeleteFunc(page, func(key string) bool {
+			hash := maphash.String(hashing, key)
+			_, again := seen[hash]
+			seen[hash] = struct{}{}
+			return again
+		})
+		if len(seen) > limit {
+			return fmt.Errorf("%s %s: %w (%d)", database, pattern, ErrTooMany, limit)
 		}
-		if len(keys) > limit {
-			return nil, fmt.Errorf("%s %s: %w (%d)", database, pattern, ErrTooMany, limit)
+		if err := use(page); err != nil {
+			return err
 		}
 		if cursor = next; cursor == 0 {
-			return keys, nil
+			return nil
 		}
 	}
-	return nil, fmt.Errorf("%s %s: %w (%d)", database, pattern, ErrTooMany, maxWalk*scanCount)
+	return fmt.Errorf("%s %s: %w (%d)", database, pattern, ErrTooMany, maxWalk*scanCount)
 }
 
 // Time asks the server that has COUNTERS_DB.
