@@ -912,3 +912,24 @@ func TestDumpsWhereDropsAreOff(t *testing.T) {
 		})
 	}
 }
+
+// From a real Redis, with its walks and pipelines, comes the same.
+func TestDumpInARealRedis(t *testing.T) {
+	d := dump(t, "sairedis-voq-linecard")
+	server := sonictest.Start(t)
+	server.Load(t, d)
+	s := live(t, server, everything())
+	for range 3 { // One walk a reading: CONFIG_DB, FDB, neighbours.
+		read(t, s)
+	}
+	got, reading := read(t, s)
+	want := everythingOf(t, d)
+	for _, other := range []string{"roce_node_time_seconds", "roce_node_boot_time_seconds"} {
+		delete(got, other)
+		delete(want, other)
+	}
+	same(t, got, want)
+	if reading.Skipped != (Skipped{}) {
+		t.Errorf("%+v, want nothing skipped", reading.Skipped)
+	}
+}
