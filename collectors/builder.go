@@ -33,8 +33,8 @@ type labelSet struct {
 
 // A place is a family of a reading.
 type place struct {
-	reading uint32
-	family  int32
+	reading uint64
+	family  int
 }
 
 // A Builder makes the samples of one Reading after the other. What a registry
@@ -47,17 +47,17 @@ type Builder struct {
 	pairs   map[string]*dto.LabelPair
 	sets    map[uint64]*labelSet // By the hash of the labels.
 	hashing maphash.Seed
-	reading uint32     // Number of the reading at hand.
+	reading uint64     // Number of the reading at hand.
 	samples [][]sample // By family.
 	sizes   []int      // Of the last reading, by family.
 	key     []byte     // Scratch.
 	object  []objectState
-	number  uint32 // Of the object being mapped.
+	number  uint64 // Of the object being mapped.
 }
 
 // objectState says for which object a choice was made and a shape's labels are.
 type objectState struct {
-	chosen, shaped uint32
+	chosen, shaped uint64
 	labels         *labelSet
 }
 
@@ -243,7 +243,7 @@ func Clean(value string) string {
 func (b *Builder) Samples(limit int) (samples Samples, duplicates, dropped int) {
 	total := 0
 	for i, family := range b.samples {
-		here := place{b.reading, int32(i)}
+		here := place{b.reading, i}
 		twice := false
 		for _, s := range family {
 			if s.labels.seen == here {

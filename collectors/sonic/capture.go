@@ -27,10 +27,46 @@ type captureMeta struct {
 	Read     time.Time `json:"read"`  // When it was made, by the clock of whoever made it.
 	Clock    time.Time `json:"clock"` // The clock of the node at that moment.
 	Note     string    `json:"note,omitempty"`
+	LeftOut  []string  `json:"left_out,omitempty"` // What could not be read, and why.
 }
 
-// OpenCapture reads a capture into memory.
+// OpenCapture reads a capture into memory. One of several samples, in
+// directories 0001, 0002, … is replayed sample after sample, a reading each.
 func OpenCapture(dir fs.FS) (*Switch, error) {
+	samples, err := fs.Glob(dir, "[0-9][0-9][0-9][0-9]")
+	if err != nil {
+		return nil, err
+	}
+	if len(samples) == 0 {
+		return openSample(dir)
+	}
+	var series []*Switch
+	for _, name := range samples {
+		sub, err := fs.Sub(dir, name)
+		if err != nil {
+			return nil, err
+		}
+		s, err := openSample(sub)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		series = append(series, s)
+	}
+	first := series[0]
+	for i, n := range first.Namespaces {
+		c := n.DB.(*capture)
+		for _, s := range series[1:] {
+			if len(s.Namespaces) != len(first.Namespaces) {
+				return nil, errors.New("the samples have not the same namespaces")
+			}
+			c.later = append(c.later, s.Namespaces[i].DB.(*capture))
+		}
+	}
+	return first, nil
+}
+
+// openSample reads one sample: the namespaces are the directories of redis/.
+func openSample(dir fs.FS) (*Switch, error) {
 	data, err := fs.ReadFile(dir, "meta.json")
 	if err != nil {
 		return nil, fmt.Errorf("not a capture: %w", err)
@@ -46,11 +82,31 @@ func OpenCapture(dir fs.FS) (*Switch, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := readCapture(dir, "redis", meta)
-	if err != nil {
+	s := &Switch{Files: files}
+	entries, err := fs.ReadDir(dir, "redis")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return &Switch{Namespaces: []*Namespace{n}, Files: files}, nil
+	names := []string{""}
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	for _, name := range names {
+		n, err := readCapture(dir, path.Join("redis", name), meta)
+		if err != nil {
+			return nil, err
+		}
+		n.Name = name
+		if len(n.Databases) > 0 {
+			s.Namespaces = append(s.Namespaces, n)
+		}
+	}
+	if len(s.Namespaces) == 0 {
+		return nil, fmt.Errorf("redis: %w", ErrNotFound)
+	}
+	return s, nil
 }
 
 // readCapture reads the databases of one namespace.
@@ -75,9 +131,6 @@ func readCapture(dir fs.FS, at string, meta captureMeta) (*Namespace, error) {
 			separator = "|"
 		}
 		n.Databases[name] = Database{Instance: "redis", Separator: separator, Via: func() string { return "capture" }}
-	}
-	if len(c.databases) == 0 {
-		return nil, fmt.Errorf("%s: %w", at, ErrNotFound)
 	}
 	return n, nil
 }
@@ -124,10 +177,19 @@ func captureText(value any) (string, error) {
 	return "", errors.New(`neither text nor {"base64": "…"}`)
 }
 
-// capture is a DB in memory. It is immutable.
+// capture is a DB in memory.
 type capture struct {
 	databases map[string]map[string]Hash
 	clock     time.Time
+	later     []*capture // Samples that follow.
+}
+
+// begin goes on to the next sample, the last one stays.
+func (c *capture) begin() {
+	if len(c.later) > 0 {
+		next := c.later[0]
+		c.databases, c.clock, c.later = next.databases, next.clock, c.later[1:]
+	}
 }
 
 func (c *capture) Read(_ context.Context, database string, queries []Query) ([]Reply, error) {
@@ -163,7 +225,7 @@ func (c *capture) Keys(_ context.Context, database, pattern string, limit int, u
 	prefix := strings.TrimSuffix(pattern, "*")
 	var keys []string
 	for key := range hashes {
-		if strings.HasPrefix(key, prefix) {
+		if matched, err := path.Match(pattern, key); strings.HasPrefix(key, prefix) || matched && err == nil {
 			keys = append(keys, key)
 		}
 	}

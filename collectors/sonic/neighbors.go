@@ -85,10 +85,7 @@ func kindByType(kind string) string {
 // containers announces itself as bridge and router: that proves no switch.
 func kindByAnnouncement(row Hash) string {
 	description := strings.ToLower(row["lldp_rem_sys_desc"])
-	for _, system := range []string{
-		"sonic", "cumulus", "arista", "nx-os", "nxos", "ios xr", "ios-xr", "junos", "juniper", "onyx", "mlnx-os",
-		"dell emc networking", "os10", "comware", "huawei versatile", "fastpath", "ruckus",
-	} {
+	for _, system := range switchSystems() {
 		if strings.Contains(description, system) {
 			return "switch"
 		}
@@ -100,6 +97,14 @@ func kindByAnnouncement(row Hash) string {
 		return "host"
 	}
 	return "unknown"
+}
+
+// switchSystems are words by which switches describe themselves.
+func switchSystems() []string {
+	return []string{
+		"sonic", "cumulus", "arista", "nx-os", "nxos", "ios xr", "ios-xr", "junos", "juniper", "onyx", "mlnx-os",
+		"dell emc networking", "os10", "comware", "huawei versatile", "fastpath", "ruckus",
+	}
 }
 
 // parseMAC reads a MAC address in any of the usual spellings.

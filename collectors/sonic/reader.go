@@ -52,6 +52,7 @@ type Reader struct {
 	config     kept[*configuration]
 	neighbors  kept[map[string]*Neighbor]
 	buffers    kept[*buffers]
+	found      kept[[]string]              // Ports that only APPL_DB has.
 	fdb        kept[map[string]*addresses] // By port or LAG.
 	arp        kept[map[string]*addresses] // By routed port.
 	listed     kept[*listing]
@@ -59,6 +60,7 @@ type Reader struct {
 	maps       uint64 // Fingerprint of the name maps at the last reading.
 	counters   uint64 // Fingerprint of the PORT group's counters.
 	counted    bool
+	begun      bool // This is not the first reading.
 	lastChange time.Time
 }
 
@@ -113,6 +115,10 @@ func (r *Reader) Read(ctx context.Context, patience time.Duration) *Reading {
 	if r.ns.free {
 		rd.walks = 100
 	}
+	if c, ok := r.ns.DB.(*capture); ok && r.begun {
+		c.begin()
+	}
+	r.begun = true
 	rd.run(ctx, task{CountersDB, rd.readMaps})
 	rd.run(ctx, task{ConfigDB, rd.readConfig}, task{FlexDB, rd.readPollGroups})
 	config := rd.config.value
@@ -120,7 +126,11 @@ func (r *Reader) Read(ctx context.Context, patience time.Duration) *Reading {
 		config = nil // What is remembered of a dead server is not known.
 	}
 	rd.setPollGroups(config)
-	rd.listPorts(config)
+	names := rd.portNames(config)
+	if len(names) == 0 {
+		rd.run(ctx, task{ApplDB, func(ctx context.Context) error { return rd.findPorts(ctx, names) }})
+	}
+	rd.listPorts(config, names)
 	rd.run(ctx,
 		task{CountersDB, func(ctx context.Context) error { return rd.readCounters(ctx, config) }},
 		task{ASICDB, rd.readASIC},
@@ -231,32 +241,67 @@ func (r *read) keys(ctx context.Context, database, pattern string, limit int, us
 // errLater says that this reading made its walk already.
 var errLater = errors.New("left to the next reading")
 
-// listPorts lists the ports that CONFIG_DB or the name map have.
-func (r *read) listPorts(config *configuration) {
+// portNames are the ports that CONFIG_DB or the name map have.
+func (r *read) portNames(config *configuration) map[string]bool {
 	var known map[string]Hash
-	if config != nil {
-		known = config.ports
-	}
 	names := map[string]bool{}
-	for name := range known {
-		names[name] = true
-	}
-	for name := range r.portMap {
+	add := func(name string) {
 		if isPort(name, known) {
 			names[name] = true
 		}
 	}
-	if config != nil && len(known) == 0 {
-		for name := range config.qos {
-			names[name] = isPort(name, nil)
-		}
-		for name := range config.watchdog {
-			names[name] = isPort(name, nil)
+	if config != nil {
+		known = config.ports
+		for name := range known {
+			add(name)
 		}
 	}
+	for name := range r.portMap {
+		add(name)
+	}
+	if config != nil && len(known) == 0 {
+		for name := range config.qos {
+			add(name)
+		}
+		for name := range config.watchdog {
+			add(name)
+		}
+	}
+	return names
+}
+
+// findPorts looks for ports in APPL_DB, where neither CONFIG_DB nor the name
+// map have any: a switch that is starting, or a part of its databases.
+func (r *read) findPorts(ctx context.Context, names map[string]bool) error {
+	if r.found.due(r.now, r.options.RefreshConfig) {
+		var found []string
+		err := r.keys(ctx, ApplDB, "*_TABLE:Ethernet*", walkLimit, func(page []string) error {
+			for _, key := range page {
+				found = append(found, strings.SplitN(key, ":", 3)[1])
+			}
+			return nil
+		})
+		if errors.Is(err, errLater) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, errRefused) && !errors.Is(err, ErrTooMany) {
+			return err
+		}
+		r.found.set(found, r.now)
+	}
+	for _, name := range r.found.value {
+		if isPort(name, nil) {
+			names[name] = true
+		}
+	}
+	return nil
+}
+
+// listPorts makes the ports.
+func (r *read) listPorts(config *configuration, names map[string]bool) {
 	sorted := make([]string, 0, len(names))
-	for name, ok := range names {
-		if ok && r.selected(name) {
+	for name := range names {
+		if r.selected(name) {
 			sorted = append(sorted, name)
 		}
 	}
