@@ -638,6 +638,7 @@ func TestNeighboursThatSayLittle(t *testing.T) {
 	for name, d := range map[string]sonictest.Databases{
 		"the configuration names the ports": {"CONFIG_DB": ports, "APPL_DB": appl},
 		"the counters name the ports":       {"COUNTERS_DB": {"COUNTERS_PORT_NAME_MAP": names}, "APPL_DB": appl},
+		"nobody else names the ports":       {"APPL_DB": appl},
 	} {
 		t.Run(name, func(t *testing.T) {
 			either(t, d, func(t *testing.T, got series, _ Reading) {
