@@ -20,6 +20,7 @@ type mapper struct {
 	timed   bool            // The node's clock is in already.
 	booted  bool            // And its boot time.
 	off     map[string]bool // Poll groups of the namespace at hand that are off.
+	windows []string        // Of its watermarks.
 }
 
 // add maps one namespace.
@@ -28,6 +29,7 @@ func (m *mapper) add(r *sonic.Reading, several bool) {
 	if several {
 		m.b.ASIC(r.ASIC)
 	}
+	m.windows = r.Windows
 	m.addNode(r)
 	m.addControl(r)
 	for i := range r.Ports {
@@ -267,9 +269,9 @@ func (m *mapper) addQueue(q *sonic.Queue) {
 	}
 	m.counters("counters.queue.watchdog", q.Counters, nil, q.Port, index)
 	m.optional("roce_pfcwd_storm_active", q.Stormed, q.Port, index)
-	for _, w := range q.Watermarks {
+	for i, values := range q.Watermarks {
 		m.b.Object()
-		m.counters("watermarks.queue", w.Values, nil, q.Port, index, q.Type, w.Window)
+		m.counters("watermarks.queue", values, nil, q.Port, index, q.Type, m.windows[i])
 	}
 }
 
@@ -277,18 +279,18 @@ func (m *mapper) addGroup(g *sonic.PriorityGroup) {
 	index := strconv.Itoa(g.Index)
 	m.b.Object()
 	m.counters("counters.pg", g.Counters, nil, g.Port, index)
-	for _, w := range g.Watermarks {
+	for i, values := range g.Watermarks {
 		m.b.Object()
-		m.counters("watermarks.pg", w.Values, nil, g.Port, index, w.Window)
+		m.counters("watermarks.pg", values, nil, g.Port, index, m.windows[i])
 	}
 }
 
 func (m *mapper) addPool(p *sonic.BufferPool) {
 	m.number("roce_buffer_pool_size_bytes", p.Size, p.Name)
 	m.number("roce_buffer_pool_headroom_size_bytes", p.Headroom, p.Name)
-	for _, w := range p.Watermarks {
+	for i, values := range p.Watermarks {
 		m.b.Object()
-		m.counters("watermarks.pool", w.Values, nil, p.Name, w.Window)
+		m.counters("watermarks.pool", values, nil, p.Name, m.windows[i])
 	}
 }
 

@@ -37,12 +37,13 @@ func (r *read) readPortCounters(ctx context.Context) error {
 			ports = append(ports, p)
 		}
 	}
+	values := newSlab(len(ports), r.options.Wanted.Port)
 	return r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
 		if hash == nil {
 			r.out.Skipped.Missing++
 			return
 		}
-		ports[i].Counters = r.out.Skipped.keep(hash, r.options.Wanted.Port)
+		ports[i].Counters = values.keep(i, hash, &r.out.Skipped)
 	})
 }
 
@@ -52,19 +53,20 @@ func (r *read) readQueueCounters(ctx context.Context) error {
 	for i, q := range queues {
 		queries[i].Key = "COUNTERS:" + q.oid
 	}
+	values := newSlab(len(queues), r.options.Wanted.Queue)
 	err := r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
 		if hash == nil {
 			r.out.Skipped.Missing++
 			return
 		}
 		q := &queues[i]
-		q.Counters = r.out.Skipped.keep(hash, r.options.Wanted.Queue)
+		q.Counters = values.keep(i, hash, &r.out.Skipped)
 		r.readWatchdog(q, r.ports[q.Port], hash)
 	})
 	if err != nil {
 		return err
 	}
-	return r.readWatermarks(ctx, len(queues), r.options.Wanted.QueueWatermark, func(i int) (string, *[]Watermarks) {
+	return r.readWatermarks(ctx, len(queues), r.options.Wanted.QueueWatermark, func(i int) (string, *[]Values) {
 		if !queues[i].Selected {
 			return "", nil
 		}
@@ -78,17 +80,18 @@ func (r *read) readGroupCounters(ctx context.Context) error {
 	for i, g := range groups {
 		queries[i].Key = "COUNTERS:" + g.oid
 	}
+	values := newSlab(len(groups), r.options.Wanted.Group)
 	err := r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
 		if hash == nil {
 			r.out.Skipped.Missing++
 			return
 		}
-		groups[i].Counters = r.out.Skipped.keep(hash, r.options.Wanted.Group)
+		groups[i].Counters = values.keep(i, hash, &r.out.Skipped)
 	})
 	if err != nil {
 		return err
 	}
-	return r.readWatermarks(ctx, len(groups), r.options.Wanted.GroupWatermark, func(i int) (string, *[]Watermarks) {
+	return r.readWatermarks(ctx, len(groups), r.options.Wanted.GroupWatermark, func(i int) (string, *[]Values) {
 		return groups[i].oid, &groups[i].Watermarks
 	})
 }
@@ -115,30 +118,36 @@ func (r *read) listPools() {
 // poll's peak only.
 func (r *read) readPoolCounters(ctx context.Context) error {
 	pools := r.out.Pools
-	return r.readWatermarks(ctx, len(pools), r.options.Wanted.PoolWatermark, func(i int) (string, *[]Watermarks) {
+	return r.readWatermarks(ctx, len(pools), r.options.Wanted.PoolWatermark, func(i int) (string, *[]Values) {
 		return pools[i].oid, &pools[i].Watermarks
 	})
 }
 
 // readWatermarks reads the watermark tables of n objects. Their hashes may be
 // absent, which is no fault (watermarkorch.cpp writes them at the first poll).
-func (r *read) readWatermarks(ctx context.Context, n int, wanted Fields, object func(int) (string, *[]Watermarks)) error {
-	var queries []Query
-	var into []*[]Watermarks
-	var windows []string
+func (r *read) readWatermarks(ctx context.Context, n int, wanted Fields, object func(int) (string, *[]Values)) error {
+	prefixes := make([]string, len(r.options.Windows))
+	for i, window := range r.options.Windows {
+		prefixes[i] = strings.ToUpper(window) + "_WATERMARKS:"
+	}
+	r.out.Windows = r.options.Windows
+	all := make([]Values, n*len(prefixes))
+	queries, places := make([]Query, 0, len(all)), make([]int, 0, len(all))
 	for i := range n {
 		oid, watermarks := object(i)
 		if watermarks == nil {
 			continue
 		}
-		for _, w := range r.options.Windows {
-			queries = append(queries, Query{Key: strings.ToUpper(w) + "_WATERMARKS:" + oid})
-			into, windows = append(into, watermarks), append(windows, w)
+		first := i * len(prefixes)
+		*watermarks = all[first : first+len(prefixes)]
+		for w, prefix := range prefixes {
+			queries, places = append(queries, Query{Key: prefix + oid}), append(places, first+w)
 		}
 	}
+	values := newSlab(len(queries), wanted)
 	return r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
 		if hash != nil {
-			*into[i] = append(*into[i], Watermarks{windows[i], r.out.Skipped.keep(hash, wanted)})
+			all[places[i]] = values.keep(i, hash, &r.out.Skipped)
 		}
 	})
 }
@@ -173,9 +182,10 @@ func (r *read) readVOQCounters(ctx context.Context) error {
 	for i, q := range voqs {
 		queries[i].Key = "COUNTERS:" + q.oid
 	}
+	values := newSlab(len(voqs), r.options.Wanted.VOQ)
 	return r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
 		if hash != nil {
-			voqs[i].Counters = r.out.Skipped.keep(hash, r.options.Wanted.VOQ)
+			voqs[i].Counters = values.keep(i, hash, &r.out.Skipped)
 		}
 	})
 }

@@ -17,6 +17,7 @@ type Reading struct {
 
 	PollGroups   []PollGroup
 	Services     []Service
+	Windows      []string // Of the watermarks.
 	Ports        []Port
 	Queues       []Queue
 	Groups       []PriorityGroup
@@ -160,18 +161,12 @@ type Queue struct {
 	Index      int
 	Selected   bool // Its traffic counters are wanted; else those of the watchdog only.
 	Counters   Values
-	Watermarks []Watermarks
-	Stormed    *bool // nil: not watched.
-	Watched    bool  // CONFIG_DB puts it under the watchdog, or nobody knows.
+	Watermarks []Values // Highest fills, by Reading.Windows; nil where there is none.
+	Stormed    *bool    // nil: not watched.
+	Watched    bool     // CONFIG_DB puts it under the watchdog, or nobody knows.
 
 	name, oid string
 	rank      int // Of its port.
-}
-
-// Watermarks are an object's highest fills within a window.
-type Watermarks struct {
-	Window string
-	Values Values
 }
 
 // A PriorityGroup is an ingress priority group with its counters.
@@ -179,7 +174,7 @@ type PriorityGroup struct {
 	Port       string
 	Index      int
 	Counters   Values
-	Watermarks []Watermarks
+	Watermarks []Values // Highest fills, by Reading.Windows; nil where there is none.
 
 	name, oid string
 	rank      int // Of its port.
@@ -189,7 +184,7 @@ type PriorityGroup struct {
 type BufferPool struct {
 	Name           string
 	Size, Headroom *float64
-	Watermarks     []Watermarks
+	Watermarks     []Values // Highest fills, by Reading.Windows; nil where there is none.
 
 	oid string
 }

@@ -47,10 +47,21 @@ func parseFloat(text string) (float64, bool) {
 	return f, true
 }
 
-// keep takes the wanted numbers out of a hash.
-func (s *Skipped) keep(hash Hash, wanted Fields) Values {
-	values := make(Values, len(wanted))
-	for i, field := range wanted {
+// A slab is the values of many objects in one piece of memory.
+type slab struct {
+	wanted Fields
+	values []float64
+}
+
+func newSlab(objects int, wanted Fields) slab {
+	return slab{wanted, make([]float64, objects*len(wanted))}
+}
+
+// keep takes the wanted numbers out of the hash of the i-th object.
+func (s slab) keep(i int, hash Hash, skipped *Skipped) Values {
+	n := len(s.wanted)
+	values := s.values[i*n : (i+1)*n : (i+1)*n]
+	for i, field := range s.wanted {
 		values[i] = math.NaN()
 		text, ok := hash[field]
 		if !ok {
@@ -59,7 +70,7 @@ func (s *Skipped) keep(hash Hash, wanted Fields) Values {
 		if v, ok := parseNumber(text); ok {
 			values[i] = v
 		} else {
-			s.Unparsable++
+			skipped.Unparsable++
 		}
 	}
 	return values
