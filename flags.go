@@ -7,11 +7,15 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 )
 
-const serveCommand = "serve"
+const (
+	serveCommand   = "serve"
+	captureCommand = "capture"
+)
 
 // flags are the values of all flags.
 type flags struct {
@@ -30,6 +34,12 @@ type flags struct {
 	maxProcs                 int
 	logLevel, logFormat      string
 	version                  bool
+	captureDir               string
+	samples                  int
+	every                    time.Duration
+	anonymise                bool
+
+	afterScrape func()
 }
 
 // newApp describes the command line. Every flag can be set by an environment
@@ -41,7 +51,9 @@ func newApp() (*kingpin.Application, *flags) {
 	app.HelpFlag.NoEnvar().Short('h')
 	app.Flag("log.level", "Least severe lines that are logged: debug, info, warn, error.").Default("info").EnumVar(&f.logLevel, "debug", "info", "warn", "error")
 	app.Flag("log.format", "Format of the lines that are logged: logfmt, json.").Default("logfmt").EnumVar(&f.logFormat, "logfmt", "json")
-	app.Flag("runtime.memory-limit", "Memory that the process keeps below if it can (64MiB; 0 for none). GOMEMLIMIT has precedence.").Default("48MiB").SetValue(&f.memoryLimit)
+	app.Flag("config.file", "Configuration file (YAML). Without one the defaults hold.").StringVar(&f.config)
+	app.Flag("sonic.database-dir", "Directory of SONiC's database_config.json.").Default("/var/run/redis/sonic-db").StringVar(&f.databaseDir)
+	app.Flag("runtime.memory-limit", "Memory that the process keeps below if it can (64MiB; 0 for none); a switch that needs more gets it. GOMEMLIMIT has precedence.").Default("48MiB").SetValue(&f.memoryLimit)
 	app.Flag("runtime.gomaxprocs", "CPUs that the process uses at a time (0 for all). GOMAXPROCS has precedence.").Default("1").IntVar(&f.maxProcs)
 	app.Flag("version", "Print the version.").BoolVar(&f.version)
 
@@ -54,13 +66,17 @@ func newApp() (*kingpin.Application, *flags) {
 	serve.Flag("web.disable-exporter-metrics", "Leave out what is about the exporter itself: go_*, process_*, promhttp_*.").BoolVar(&f.noSelf)
 	serve.Flag("web.enable-lifecycle", "Let POST /-/reload reload the configuration.").BoolVar(&f.lifecycle)
 	serve.Flag("web.enable-pprof", "Serve profiles under /debug/pprof/.").BoolVar(&f.pprof)
-	serve.Flag("config.file", "Configuration file (YAML). Without one the defaults hold.").StringVar(&f.config)
 	serve.Flag("config.check", "Check the configuration file and exit.").BoolVar(&f.check)
 	serve.Flag("config.enable-auto-reload", "Reload the configuration file when it has changed.").BoolVar(&f.autoReload)
 	serve.Flag("collector.switch", "Read a SONiC switch. Without either form: if there is one. In the environment: true, false, auto.").SetValue(&f.switchMode)
 	serve.Flag("collector.disable-defaults", "Run no collectors but those that are asked for.").BoolVar(&f.disableDefaults)
-	serve.Flag("sonic.database-dir", "Directory of SONiC's database_config.json.").Default("/var/run/redis/sonic-db").StringVar(&f.databaseDir)
 	serve.Flag("replay", "Serve the capture in this directory instead of what is on this machine.").PlaceHolder("DIR").StringVar(&f.replay)
+
+	capture := app.Command(captureCommand, "Write what the exporter reads from this switch into a directory, for --replay and bug reports.")
+	capture.Arg("dir", "A new directory.").Required().StringVar(&f.captureDir)
+	capture.Flag("samples", "How often to read: counters that stand still show in two.").NoEnvar().Default("1").IntVar(&f.samples)
+	capture.Flag("every", "Time between two samples.").NoEnvar().Default("15s").DurationVar(&f.every)
+	capture.Flag("anonymise", "Replace the names of nodes, MAC and IP addresses, the same by the same.").NoEnvar().Default("true").BoolVar(&f.anonymise)
 	return app, f
 }
 

@@ -11,8 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -56,10 +54,12 @@ func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, std
 	}
 	logger := newLogger(stderr, f.logLevel, f.logFormat)
 	redis.SetLogger(redisLog{logger})
-	limitRuntime(f.memoryLimit, f.maxProcs)
+	f.afterScrape = limitRuntime(f.memoryLimit, f.maxProcs)
 	switch command {
 	case serveCommand:
 		err = serve(ctx, f, logger, hangup, stdout)
+	case captureCommand:
+		err = capture(ctx, f, stdout)
 	default:
 		err = fmt.Errorf("unknown command %q", command)
 	}
@@ -90,18 +90,6 @@ func (r redisLog) Printf(ctx context.Context, format string, v ...any) {
 	r.logger.DebugContext(ctx, fmt.Sprintf(format, v...), "component", "redis")
 }
 
-// limitRuntime keeps the exporter small on a switch, whose CPU and memory
-// belong to the control plane. The environment has precedence, as everywhere
-// in Go.
-func limitRuntime(memory byteSize, procs int) {
-	if memory > 0 && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(int64(memory))
-	}
-	if procs > 0 && os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(procs)
-	}
-}
-
 // serve serves metrics until ctx ends.
 func serve(ctx context.Context, f *flags, logger *slog.Logger, hangup <-chan os.Signal, stdout io.Writer) error {
 	if f.check {
@@ -114,7 +102,8 @@ func serve(ctx context.Context, f *flags, logger *slog.Logger, hangup <-chan os.
 	listen := splitAddresses(f.listen)
 	e, err := exporter.New(exporter.Options{
 		Catalog: catalog, Logger: logger, ConfigFile: f.config, DisableExporterMetrics: f.noSelf,
-		Build: func(c exporter.Config) ([]exporter.Enabled, error) { return build(f, catalog, c) },
+		AfterScrape: f.afterScrape,
+		Build:       func(c exporter.Config) ([]exporter.Enabled, error) { return build(f, catalog, c) },
 		Web: exporter.WebOptions{
 			TelemetryPath: f.telemetryPath, MaxRequests: f.maxRequests, Lifecycle: f.lifecycle, Pprof: f.pprof,
 			Listen: &web.FlagConfig{WebListenAddresses: &listen, WebSystemdSocket: &f.systemdSocket, WebConfigFile: &f.webConfig},
@@ -153,12 +142,7 @@ func check(file string, stdout io.Writer) error {
 	if file == "" {
 		return errors.New("--config.check: there is nothing to check without --config.file")
 	}
-	opened, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer opened.Close()
-	if _, err := exporter.ReadConfig(opened, file); err != nil {
+	if _, err := readConfig(file); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintf(stdout, "%s: ok\n", file)

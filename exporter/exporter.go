@@ -39,7 +39,8 @@ type Options struct {
 	Build                  func(Config) ([]Enabled, error)
 	ConfigFile             string // Empty: the defaults.
 	Web                    WebOptions
-	DisableExporterMetrics bool // No go_*, process_*, promhttp_*.
+	DisableExporterMetrics bool   // No go_*, process_*, promhttp_*.
+	AfterScrape            func() // Called when a scrape is answered; nil: nothing.
 }
 
 // An Exporter serves the metrics of its collectors.
@@ -51,6 +52,7 @@ type Exporter struct {
 	web      WebOptions
 	registry *prometheus.Registry
 	self     bool // Metrics of the exporter itself are wanted.
+	after    func()
 	states   *states
 
 	reloading sync.Mutex // Held while a configuration is read.
@@ -69,7 +71,10 @@ func New(o Options) (*Exporter, error) {
 	e := &Exporter{
 		catalog: o.Catalog, logger: o.Logger, build: o.Build, file: o.ConfigFile, web: o.Web,
 		registry: prometheus.NewRegistry(), self: !o.DisableExporterMetrics,
-		states: newStates(o.Logger),
+		states: newStates(o.Logger), after: o.AfterScrape,
+	}
+	if e.after == nil {
+		e.after = func() {}
 	}
 	e.registry.MustRegister(version.NewCollector("roce_exporter"))
 	if e.self {

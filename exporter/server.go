@@ -166,6 +166,7 @@ func (e *Exporter) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		return e.gather(ctx, g, chosen)
 	}), options).ServeHTTP(buffered, r)
 	_ = buffered.Flush() // The client has gone if it fails.
+	e.after()
 }
 
 // gatherer is a prometheus.TransactionalGatherer.

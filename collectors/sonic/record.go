@@ -127,6 +127,22 @@ func (r *recorder) Read(ctx context.Context, database string, queries []Query) (
 	return replies, err
 }
 
+// Keys keeps the keys of tables that say all by them.
+func (r *recorder) Keys(ctx context.Context, database, pattern string, limit int, use func([]string) error) error {
+	tables := configTables()
+	return r.DB.Keys(ctx, database, pattern, limit, func(page []string) error {
+		r.mu.Lock()
+		for _, key := range page {
+			table, _, _ := strings.Cut(key, "|")
+			if _, wanted := tables[table]; wanted && database == ConfigDB {
+				r.keep(database, key, nil)
+			}
+		}
+		r.mu.Unlock()
+		return use(page)
+	})
+}
+
 func (r *recorder) keep(database, key string, hash Hash) {
 	if !utf8.ValidString(key) {
 		r.leftOut = append(r.leftOut, fmt.Sprintf("%s %q: a key that is no text", database, key))
