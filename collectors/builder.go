@@ -149,50 +149,51 @@ func (b *Builder) set(f *family, value func(label int) string) *labelSet {
 	if f.noASIC {
 		asic = nil
 	}
+	// The labels as they will stand, sorted: name, =, value, 0.
 	b.key = b.key[:0]
 	for _, label := range f.order {
-		b.key = append(append(append(append(b.key, f.Labels[label]...), '='), Clean(value(label))...), 0)
+		if asic != nil && f.Labels[label] > "asic" {
+			b.key = appendLabel(b.key, "asic", asic.GetValue())
+			asic = nil
+		}
+		b.key = appendLabel(b.key, f.Labels[label], Clean(value(label)))
 	}
 	if asic != nil {
-		b.key = append(append(append(b.key, "asic="...), asic.GetValue()...), 0)
+		b.key = appendLabel(b.key, "asic", asic.GetValue())
 	}
 	hash := maphash.Bytes(b.hashing, b.key)
 	first := b.sets[hash]
 	for s := first; s != nil; s = s.next {
-		if s.is(f, asic, value) {
+		if s.is(b.key) {
 			return s
 		}
 	}
 	s := &labelSet{pairs: make([]*dto.LabelPair, 0, len(f.order)+1), next: first}
-	for _, label := range f.order {
-		if asic != nil && f.Labels[label] > "asic" {
-			s.pairs, asic = append(s.pairs, asic), nil
+	for label := range strings.SplitSeq(strings.TrimSuffix(string(b.key), "\x00"), "\x00") {
+		if name, value, ok := strings.Cut(label, "="); ok {
+			s.pairs = append(s.pairs, b.pair(name, value))
 		}
-		s.pairs = append(s.pairs, b.pair(f.Labels[label], Clean(value(label))))
-	}
-	if asic != nil {
-		s.pairs = append(s.pairs, asic)
 	}
 	b.sets[hash] = s
 	return s
 }
 
-// is says whether the set is the one of a family's label values.
-func (s *labelSet) is(f *family, asic *dto.LabelPair, value func(label int) string) bool {
-	i := 0
-	for _, label := range f.order {
-		if i < len(s.pairs) && s.pairs[i] == asic {
-			i++
-		}
-		if i == len(s.pairs) || *s.pairs[i].Name != f.Labels[label] || *s.pairs[i].Value != Clean(value(label)) {
+func appendLabel(key []byte, name, value string) []byte {
+	return append(append(append(append(key, name...), '='), value...), 0)
+}
+
+// is says whether the set has the labels of a key. A value has no 0 in it.
+func (s *labelSet) is(key []byte) bool {
+	for _, p := range s.pairs {
+		name, value := *p.Name, *p.Value
+		n := len(name) + 1 + len(value) + 1
+		if len(key) < n || string(key[:len(name)]) != name || key[len(name)] != '=' ||
+			string(key[len(name)+1:n-1]) != value || key[n-1] != 0 {
 			return false
 		}
-		i++
+		key = key[n:]
 	}
-	if i < len(s.pairs) && s.pairs[i] == asic {
-		i++
-	}
-	return i == len(s.pairs) && (asic == nil || slices.Contains(s.pairs, asic))
+	return len(key) == 0
 }
 
 // pair finds or makes a label pair; value is clean.
@@ -200,6 +201,7 @@ func (b *Builder) pair(name, value string) *dto.LabelPair {
 	key := name + "=" + value
 	p, ok := b.pairs[key]
 	if !ok {
+		name, value = strings.Clone(name), strings.Clone(value) // Not the key that they were cut from.
 		p = &dto.LabelPair{Name: &name, Value: &value}
 		b.pairs[key] = p
 	}

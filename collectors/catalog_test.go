@@ -45,7 +45,40 @@ func allOptions() SwitchOptions {
 
 // The document of the metrics is rendered from the table.
 func TestMetricsDocument(t *testing.T) {
-	golden(t, "METRICS.md", document(testCatalog(t)))
+	golden(t, "METRICS.md", document(testCatalog(t))+platforms(t))
+}
+
+// platforms is a table of what the switches of the fixtures give.
+func platforms(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("\n# What each kind of switch gives\n\nOf the captures in `testdata`, with everything exported that the configuration allows (`queues: all`, all windows).\n\n| family |")
+	var texts []string
+	for _, dir := range fixtures(t) {
+		b.WriteString(" " + filepath.Base(dir) + " |")
+		_, got := collect(t, capturedSwitch(t, dir, allOptions()))
+		texts = append(texts, got)
+	}
+	b.WriteString("\n|---|" + strings.Repeat(":-:|", len(texts)) + "\n")
+	for _, f := range testCatalog(t).Families() {
+		switch f.From[0].Source {
+		case "exporter", "policy":
+			continue
+		}
+		if f.Name == "roce_node_info" {
+			continue // Made by the exporter.
+		}
+		fmt.Fprintf(&b, "| `%s` |", f.Name)
+		for _, got := range texts {
+			mark := " |"
+			if strings.Contains(got, "# TYPE "+f.Name+" ") {
+				mark = " ✓ |"
+			}
+			b.WriteString(mark)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 func document(c *Catalog) string {

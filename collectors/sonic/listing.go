@@ -37,6 +37,7 @@ func (r *read) list(ctx context.Context, config *configuration) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.queueMap, r.groupMap = nil, nil // They are large.
 	r.out.Skipped.add(l.skipped)
 	r.out.Queues, r.out.Groups = slices.Clone(l.queues), slices.Clone(l.groups)
 	for _, q := range r.out.Queues {
