@@ -5,6 +5,7 @@ package collectors
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,13 +14,13 @@ import (
 // reader is a source that answers after a while.
 type reader struct {
 	takes  time.Duration
-	begun  int
+	begun  atomic.Int32
 	hang   bool
 	answer int
 }
 
 func (r *reader) read(ctx context.Context) int {
-	r.begun++
+	r.begun.Add(1)
 	if r.hang {
 		time.Sleep(r.takes) // A device that hangs does not look at the context.
 	} else {
@@ -50,8 +51,8 @@ func TestTwoScrapesShareOneRead(t *testing.T) {
 			second <- v
 		}()
 		first, age, err := scrape(t, &f, r, 5*time.Second)
-		if first != 1 || age != 0 || err != nil || <-second != 1 || r.begun != 1 {
-			t.Errorf("got %d %v %v after %d reads, want the same of one", first, age, err, r.begun)
+		if first != 1 || age != 0 || err != nil || <-second != 1 || r.begun.Load() != 1 {
+			t.Errorf("got %d %v %v after %d reads, want the same of one", first, age, err, r.begun.Load())
 		}
 		if v, _, _ := scrape(t, &f, r, 5*time.Second); v != 2 {
 			t.Errorf("the next scrape got %d, want a reading of its own", v)
@@ -88,12 +89,11 @@ func TestALateReadingIsServedOnceWhileItIsYoung(t *testing.T) {
 		if v, age, err := scrape(t, &f, r, time.Second); v != 1 || age != 500*time.Millisecond || err != nil {
 			t.Errorf("%d %v %v, want the late reading, half a second old", v, age, err)
 		}
-		if _, _, err := scrape(t, &f, r, time.Second); !errors.Is(err, errLate) || r.begun != 2 {
-			t.Errorf("%v after %d reads, want a new read", err, r.begun)
+		if _, _, err := scrape(t, &f, r, time.Second); !errors.Is(err, errLate) || r.begun.Load() != 2 {
+			t.Errorf("%v after %d reads, want a new read", err, r.begun.Load())
 		}
 		time.Sleep(5 * time.Second)
-		r.takes = 0
-		if v, age, err := scrape(t, &f, r, time.Second); v != 3 || age != 0 || err != nil {
+		if v, age, err := scrape(t, &f, &reader{answer: 6}, time.Second); v != 7 || age != 0 || err != nil {
 			t.Errorf("%d %v %v, want a new reading: the late one is too old", v, age, err)
 		}
 	})
@@ -109,12 +109,11 @@ func TestADeviceThatHangsCostsOneGoroutine(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if r.begun != 1 {
-			t.Errorf("%d reads, want the one that hangs", r.begun)
+		if r.begun.Load() != 1 {
+			t.Errorf("%d reads, want the one that hangs", r.begun.Load())
 		}
 		time.Sleep(time.Minute)
-		r.hang, r.takes = false, 0
-		if v, _, err := scrape(t, &f, r, time.Second); v != 2 || err != nil {
+		if v, _, err := scrape(t, &f, &reader{answer: 6}, time.Second); v != 7 || err != nil {
 			t.Errorf("%d %v, want it to have come back", v, err)
 		}
 	})
