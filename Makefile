@@ -34,7 +34,7 @@ golden: ## Write the golden files anew: read the diff.
 	go test ./... -update
 
 bench: deps ## What a scrape costs, against a client that drops the replies.
-	go test -run '^TestCost$$' -count=1 -v . -cost
+	go test -p 1 -run '^TestCost' -count=1 -v . ./collectors -cost
 
 deps: ## What the tests need beside Go, on Debian.
 	@command -v redis-server curl >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy --no-install-recommends redis-server curl; }
