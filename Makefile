@@ -31,7 +31,7 @@ format: ## gofumpt.
 	$(GOFUMPT) -w .
 
 golden: ## Write the golden files anew: read the diff.
-	go test ./... -update
+	go test ./collectors -update
 
 bench: deps ## What a scrape costs, against a client that drops the replies.
 	go test -p 1 -run '^TestCost' -count=1 -v . ./collectors -cost

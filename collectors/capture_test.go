@@ -45,7 +45,9 @@ func TestACaptureGivesWhatTheSwitchGave(t *testing.T) {
 	for _, fixture := range fixtures(t) {
 		t.Run(filepath.Base(fixture), func(t *testing.T) {
 			d := sonictest.ReadCapture(t, fixture)
-			portCounters(t, d, "Ethernet0")["SAI_PORT_STAT_IF_IN_ERRORS"] = "\xff\xfe" // No text.
+			if d["COUNTERS_DB"] != nil { // The host of a switch with several ASICs has none.
+				portCounters(t, d, "Ethernet0")["SAI_PORT_STAT_IF_IN_ERRORS"] = "\xff\xfe" // No text.
+			}
 			server := sonictest.Start(t)
 			server.Load(t, d)
 			dir := record(t, server, false)

@@ -31,7 +31,7 @@ func (m *mapper) add(r *sonic.Reading, several bool) {
 	}
 	m.windows = r.Windows
 	m.addNode(r)
-	m.addControl(r)
+	m.addControl(r, several)
 	for i := range r.Ports {
 		m.addPort(&r.Ports[i])
 	}
@@ -62,7 +62,7 @@ func (m *mapper) addNode(r *sonic.Reading) {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-func (m *mapper) addControl(r *sonic.Reading) {
+func (m *mapper) addControl(r *sonic.Reading, several bool) {
 	m.off = map[string]bool{}
 	for _, g := range r.PollGroups {
 		if g.Enabled != nil {
@@ -77,7 +77,13 @@ func (m *mapper) addControl(r *sonic.Reading) {
 		m.b.AddBool("roce_redis_up", d.Up, d.Name)
 	}
 	for _, s := range r.Services {
+		if several {
+			m.b.ASIC(s.ASIC)
+		}
 		m.b.AddBool("roce_service_up", s.Up, s.Name)
+	}
+	if several {
+		m.b.ASIC(r.ASIC)
 	}
 	if !r.LastChange.IsZero() {
 		m.b.Add("roce_counters_last_change_timestamp_seconds", seconds(r.LastChange), "PORT")

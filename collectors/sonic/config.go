@@ -127,7 +127,7 @@ func (c *configuration) add(table string, key []string, row Hash) {
 // eachIndex expands the key of a queue or priority group.
 func (c *configuration) eachIndex(key []string, use func(portIndex)) {
 	if len(key) == 4 { // host|asic|port|index: other cards' are listed too.
-		if c.hostname != "" && key[0] != c.hostname || c.asic != "" && !strings.EqualFold(key[1], c.asic) {
+		if key[0] != c.hostname || c.asic != "" && !strings.EqualFold(key[1], c.asic) {
 			return
 		}
 		key = key[2:]

@@ -74,7 +74,16 @@ func (r *read) addKeys(ctx context.Context, c *configuration, keys []string) err
 	separator := r.ns.Databases[ConfigDB].Separator
 	// DEVICE_METADATA says whose the others are, and comes first; the rest in
 	// order, so that what is listed twice ends the same way every time.
-	slices.Sort(keys)
+	slices.SortFunc(keys, func(a, b string) int {
+		const first = "DEVICE_METADATA"
+		if x, y := strings.HasPrefix(a, first), strings.HasPrefix(b, first); x != y {
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
 	var queries []Query
 	var parts [][]string
 	for _, key := range keys {
@@ -215,21 +224,31 @@ func (r *read) setPollGroups(config *configuration) {
 }
 
 // readServices reads which parts of the control plane are ready. FEATURE's
-// state is not asked: it says what is configured, not what runs.
+// state is not asked: it says what is configured, not what runs. On a switch
+// with several ASICs the host has the word on all of them: "swss@0" is asic0's.
 func (r *read) readServices(ctx context.Context) error {
-	names := []string{"bgp", "database", "lldp", "swss", "syncd"}
 	var queries []Query
-	for _, n := range names {
-		queries = append(queries, Query{r.ns.key(StateDB, "ALL_SERVICE_STATUS", n), []string{"service_status"}})
+	var services []Service
+	ask := func(name, asic, row string) {
+		queries = append(queries, Query{r.ns.key(StateDB, "ALL_SERVICE_STATUS", row), []string{"service_status"}})
+		services = append(services, Service{Name: name, ASIC: asic})
+	}
+	for _, name := range []string{"bgp", "database", "lldp", "swss", "syncd"} {
+		ask(name, r.ns.Name, name)
+		for _, asic := range r.asics {
+			ask(name, asic, name+"@"+strings.TrimPrefix(asic, "asic"))
+		}
 	}
 	queries = append(queries, Query{r.ns.key(StateDB, "SYSTEM_READY", "SYSTEM_STATE"), []string{"Status"}})
+	services = append(services, Service{Name: "system", ASIC: r.ns.Name})
 	return r.hashes(ctx, StateDB, queries, func(i int, row Hash) {
-		name, up := "system", isText(row, "Status", "UP")
-		if i < len(names) {
-			name, up = names[i], isText(row, "service_status", "OK")
+		up := isText(row, "service_status", "OK")
+		if services[i].Name == "system" {
+			up = isText(row, "Status", "UP")
 		}
 		if up != nil {
-			r.out.Services = append(r.out.Services, Service{name, *up})
+			services[i].Up = *up
+			r.out.Services = append(r.out.Services, services[i])
 		}
 	})
 }

@@ -59,7 +59,8 @@ func neighbor(row Hash, config *configuration) *Neighbor {
 		n.Port = description
 	}
 	if config != nil {
-		n.Kind = kindByType(config.neighborTypes[n.Name])
+		short, _, _ := strings.Cut(n.Name, ".")
+		n.Kind = kindByType(orElse(config.neighborTypes[n.Name], config.neighborTypes[short]))
 	}
 	if n.Kind == "" {
 		n.Kind = kindByAnnouncement(row)

@@ -204,6 +204,9 @@ func (c *configuration) setQoS(p *Port, dscps []int, skipped *Skipped) {
 		q.ECN = c.ecn(p.Name, q.Index, skipped)
 	}
 	for dscp := range 64 {
+		if !ok {
+			break // Without a row the port has no maps, and no identities either.
+		}
 		if d, ok := b.land(dscp, mask); ok && (mask&(1<<d.Priority) != 0 || slices.Contains(dscps, dscp)) {
 			p.DSCP = append(p.DSCP, d)
 		}

@@ -48,6 +48,7 @@ type Reader struct {
 	ns      *Namespace
 	files   fs.FS
 	options Options
+	asics   []string // Of which this is the host's namespace.
 
 	config     kept[*configuration]
 	neighbors  kept[map[string]*Neighbor]
@@ -81,7 +82,13 @@ func (k *kept[T]) drop() { *k = kept[T]{} }
 
 // NewReader returns a Reader.
 func NewReader(s *Switch, n *Namespace, options Options) *Reader {
-	return &Reader{ns: n, files: s.Files, options: options, hashing: maphash.MakeSeed()}
+	r := &Reader{ns: n, files: s.Files, options: options, hashing: maphash.MakeSeed()}
+	for _, other := range s.Namespaces {
+		if n.Name == "" && other.Name != "" {
+			r.asics = append(r.asics, other.Name)
+		}
+	}
+	return r
 }
 
 // A read is one reading in the making.

@@ -73,6 +73,7 @@ type PollGroup struct {
 // A Service is a part of the control plane.
 type Service struct {
 	Name string
+	ASIC string // Whose it is; empty: the switch's.
 	Up   bool
 }
 

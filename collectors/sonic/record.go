@@ -74,7 +74,7 @@ func recordNamespace(ctx context.Context, s *Switch, n *Namespace, patience time
 	}
 	for range tries {
 		rec := &recorder{DB: n.DB, name: n.Name, databases: map[string]map[string]Hash{}}
-		reading := NewReader(&Switch{Files: s.Files}, &Namespace{Name: n.Name, DB: rec, Databases: n.Databases, free: true}, options).Read(ctx, patience)
+		reading := NewReader(&Switch{Files: s.Files, Namespaces: s.Namespaces}, &Namespace{Name: n.Name, DB: rec, Databases: n.Databases, free: true}, options).Read(ctx, patience)
 		if reading.Skipped.Raced == 0 {
 			return rec, reading, nil
 		}
