@@ -327,7 +327,7 @@ func TestOneVerbIsNotPermitted(t *testing.T) {
 
 func words(text string) []any {
 	var out []any
-	for _, w := range strings.Fields(text) {
+	for w := range strings.FieldsSeq(text) {
 		out = append(out, w)
 	}
 	return out

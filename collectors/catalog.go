@@ -13,6 +13,7 @@ import (
 // A Type is what a family's values mean.
 type Type string
 
+// The types of families.
 const (
 	Counter Type = "counter"
 	Gauge   Type = "gauge"

@@ -178,7 +178,7 @@ func TestFact05PortWithoutTheMaskHasNone(t *testing.T) {
 	delete(asicPort(t, d, "Ethernet0"), "SAI_PORT_ATTR_PRIORITY_FLOW_CONTROL")
 	delete(d["ASIC_DB"], "ASIC_STATE:SAI_OBJECT_TYPE_PORT:"+oidOf(t, d, "COUNTERS_PORT_NAME_MAP", "Ethernet16"))
 	got, reading := read(t, memory(t, d, testOptions()))
-	for _, priority := range strings.Split("01234567", "") {
+	for priority := range strings.SplitSeq("01234567", "") {
 		got.has(t, `roce_pfc_enabled{port="Ethernet0",priority="`+priority+`",source="asic"}`, 0)
 	}
 	got.lacks(t, `roce_pfc_enabled{port="Ethernet16"`, `source="asic"`)

@@ -4,6 +4,7 @@ package collectors
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 )
 
@@ -29,7 +30,7 @@ func (p *Policy) DSCPs() []int {
 	if p == nil {
 		return nil
 	}
-	return append(p.DataDSCP[:len(p.DataDSCP):len(p.DataDSCP)], p.CNPDSCP...)
+	return slices.Concat(p.DataDSCP, p.CNPDSCP)
 }
 
 // AddNode adds what the policy says of the whole node. A nil policy intends

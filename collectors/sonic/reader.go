@@ -359,25 +359,25 @@ func compareNatural(a, b string) int {
 
 // setLastChange notes when the counters of the PORT group moved.
 func (r *read) setLastChange() {
-	sum, any, up := uint64(0), false, false
+	sum, some, up := uint64(0), false, false
 	for i := range r.out.Ports {
 		p := &r.out.Ports[i]
 		up = up || p.OperUp != nil && *p.OperUp
 		for field, v := range p.Counters {
 			if field < len(r.options.Wanted.PortGroup) && r.options.Wanted.PortGroup[field] && !math.IsNaN(v) {
-				sum, any = sum+mix(uint64(i), v), true
+				sum, some = sum+mix(uint64(i), v), true
 			}
 		}
 	}
-	if !any || r.out.Time.IsZero() {
+	if !some || r.out.Time.IsZero() {
 		return
 	}
-	if r.counted && sum != r.Reader.counters {
-		r.Reader.lastChange = r.out.Time
+	if r.counted && sum != r.counters {
+		r.lastChange = r.out.Time
 	}
-	r.Reader.counters, r.counted = sum, true
+	r.counters, r.counted = sum, true
 	if up {
-		r.out.LastChange = r.Reader.lastChange
+		r.out.LastChange = r.lastChange
 	}
 }
 

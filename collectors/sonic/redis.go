@@ -101,7 +101,7 @@ func (n *Namespace) close() {
 		db.mu.Lock()
 		defer db.mu.Unlock()
 		for name, c := range db.clients {
-			c.Close()
+			_ = c.Close()
 			delete(db.clients, name)
 		}
 	}
@@ -249,8 +249,7 @@ func reply(cmd redis.Cmder, q Query) Reply {
 // wholeError says whether an error is of the server and not of one key: a
 // broken connection, or an answer that it gives to every command.
 func wholeError(err error) bool {
-	var fromServer redis.Error
-	if !errors.As(err, &fromServer) {
+	if _, fromServer := errors.AsType[redis.Error](err); !fromServer {
 		return true
 	}
 	for _, prefix := range []string{"NOAUTH", "WRONGPASS", "LOADING", "BUSY", "MASTERDOWN"} {
@@ -337,7 +336,7 @@ func (l *live) drop(database string, client *redis.Client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.clients[database] == client {
-		client.Close()
+		_ = client.Close()
 		l.clients[database] = l.renew[database]()
 	}
 }

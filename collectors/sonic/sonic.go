@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"time"
 )
 
@@ -83,12 +84,7 @@ type Database struct {
 
 // key joins the parts of a key with the database's separator.
 func (n *Namespace) key(database string, parts ...string) string {
-	separator := n.Databases[database].Separator
-	key := parts[0]
-	for _, p := range parts[1:] {
-		key += separator + p
-	}
-	return key
+	return strings.Join(parts, n.Databases[database].Separator)
 }
 
 // A Switch is everything that the reader may touch of one node.

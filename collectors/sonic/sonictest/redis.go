@@ -47,7 +47,7 @@ func Start(t testing.TB, args ...string) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s := &Server{Dir: dir, Socket: filepath.Join(dir, "redis.sock"), Port: freePort(t), args: args}
 	s.WriteConfig(t)
 	s.Run(t)
@@ -67,12 +67,18 @@ func (s *Server) Run(t testing.TB) {
 	}
 	s.Process = cmd.Process
 	done := make(chan struct{})
-	go func() { cmd.Wait(); close(done) }()
-	t.Cleanup(func() { cmd.Process.Kill(); <-done })
+	go func() {
+		_ = cmd.Wait()
+		close(done)
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-done
+	})
 	for range 500 {
 		c := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket, MaxRetries: -1, DialerRetries: 1})
 		err := c.Ping(context.Background()).Err()
-		c.Close()
+		_ = c.Close()
 		if err == nil || redis.HasErrorPrefix(err, "NOAUTH") {
 			return
 		}
@@ -112,7 +118,7 @@ func (s *Server) Client(t testing.TB, database string) *redis.Client {
 		t.Fatalf("no database %s", database)
 	}
 	c := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket, DB: id})
-	t.Cleanup(func() { c.Close() })
+	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
