@@ -5,6 +5,8 @@ LDFLAGS := -s -w -X github.com/prometheus/common/version.Version=$(VERSION)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 DEMO := 127.0.0.1:14791
 
+need = command -v $(1) >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy --no-install-recommends $(1); }
+
 .PHONY: help build demo test test-full lint format golden bench deps
 
 help: ## This list.
@@ -13,9 +15,13 @@ help: ## This list.
 build: ## The binary, static and stripped.
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o roce_exporter .
 
-demo: deps build ## The exporter on a captured switch, and what it exports.
-	@./roce_exporter --replay collectors/testdata/nvidia --web.listen-address=$(DEMO) & trap "kill $$!" EXIT; \
-	curl --silent --show-error --retry 20 --retry-delay 1 --retry-connrefused http://$(DEMO)/metrics | grep ^roce_
+demo: build ## The exporter on a captured switch, and what it exports.
+	@$(call need,curl)
+	@./roce_exporter --replay collectors/testdata/nvidia --web.listen-address=$(DEMO) --log.level=warn & pid=$$!; \
+	trap 'kill $$pid 2>/dev/null' EXIT; \
+	for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.3; kill -0 $$pid 2>/dev/null || exit 1; curl -s -o /dev/null http://$(DEMO)/-/healthy && break; done; \
+	curl -sS http://$(DEMO)/metrics | grep ^roce_ && kill -0 $$pid && \
+	echo && echo 'To look around: ./roce_exporter --replay collectors/testdata/nvidia, then http://localhost:14791/'
 
 test: deps ## Everything that a change must pass.
 	@out=$$($(GOFUMPT) -l .); [ -z "$$out" ] || { echo "not formatted, run make format: $$out"; exit 1; }
@@ -37,4 +43,4 @@ bench: deps ## What a scrape costs, against a client that drops the replies.
 	go test -p 1 -run '^TestCost' -count=1 -v . ./collectors -cost
 
 deps: ## What the tests need beside Go, on Debian.
-	@command -v redis-server curl >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy --no-install-recommends redis-server curl; }
+	@$(call need,redis-server)

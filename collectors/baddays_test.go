@@ -167,9 +167,10 @@ func TestServerAsksForAPassword(t *testing.T) {
 			c.options.Timeout = time.Second
 			source := sonic.NewLive(server.Dir, c.options)
 			t.Cleanup(source.Close)
-			_, reading, err := within(t, NewSwitch(testCatalog(t), source, testOptions()), time.Second)
+			got, reading, err := within(t, NewSwitch(testCatalog(t), source, testOptions()), time.Second)
 			if c.fails {
 				wants(t, reading, "COUNTERS_DB")
+				got.has(t, `roce_redis_up{database="COUNTERS_DB"}`, 0)
 			} else if err != nil || reading.Sources[0].Err != nil {
 				t.Errorf("%v %+v", err, reading.Sources)
 			}
@@ -308,6 +309,12 @@ func TestOneVerbIsNotPermitted(t *testing.T) {
 			got, reading := read(t, s)
 			if reading.Sources[0].Err != nil {
 				t.Errorf("the server is well: %v", reading.Sources[0].Err)
+			}
+			if note := reading.Sources[0].Note; !strings.Contains(note, "NOPERM") || !strings.Contains(note, verb) {
+				t.Errorf("the note %q does not say what is refused", note)
+			}
+			if reading.Skipped.Unreadable == 0 {
+				t.Error("what is refused is not counted")
 			}
 			for _, l := range lost {
 				got.lacks(t, l)

@@ -62,6 +62,7 @@ type Source struct {
 	Err  error         // Why it could not be read; nil if it could.
 	Age  time.Duration // 0 unless a late reading is served.
 	Via  string        // How it is reached, for people: "unix /var/run/redis/redis.sock".
+	Note string        // What of it could not be read, for people; empty: nothing.
 }
 
 // A Node is the identity of what was read.

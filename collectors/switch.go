@@ -114,7 +114,9 @@ func (s *Switch) Collect(ctx context.Context) (Reading, error) {
 			continue
 		}
 		for _, instance := range o.reading.Instances {
-			out.Sources = append(out.Sources, Source{Name: names[instance.Name], Err: instance.Err, Age: o.age, Via: instance.Via})
+			out.Sources = append(out.Sources, Source{
+				Name: names[instance.Name], Err: instance.Err, Age: o.age, Via: instance.Via, Note: instance.Note,
+			})
 			if instance.Err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", names[instance.Name], instance.Err))
 				s.source.Suspect()

@@ -319,7 +319,7 @@ func TestLogOnceOnChange(t *testing.T) {
 		now       func() (collectors.Reading, error)
 		want      string
 	}{
-		{"not there yet", answer(collectors.Reading{}, collectors.ErrNotFound), `level=INFO msg="nothing found yet, looking at every scrape" collector=switch`},
+		{"not there yet", answer(collectors.Reading{}, collectors.ErrNotFound), `level=INFO msg="nothing found yet, looking at every scrape" collector=switch reason="nothing to read on this machine"`},
 		{"found", answer(sources(good("asic0"), good("asic1")), nil), `level=INFO msg=found collector=switch sources="asic0 via unix /run/asic0, asic1 via unix /run/asic1"`},
 		{"one fails", answer(sources(good("asic0"), bad("asic1", lost)), lost), `level=WARN msg="the source could not be read" collector=switch source=asic1 err="connection refused"`},
 		{"another text", answer(sources(good("asic0"), bad("asic1", errors.New("timeout"))), lost), ""},

@@ -38,7 +38,7 @@ td { overflow-wrap: anywhere; }
 <nav><a href="{{.Metrics}}">Metrics</a><a href="/config">Configuration</a><a href="/-/healthy">Healthy</a><a href="/-/ready">Ready</a></nav>
 {{range .Collectors}}
 <h2>Collector {{.Name}}</h2>
-<p><span class="{{if .OK}}ok{{else}}bad{{end}}">{{.State}}</span>{{with .Seen}}, at {{.}}{{end}}{{with .Duration}}, in {{.}}{{end}}</p>
+<p><span class="{{if .OK}}ok{{else if .Seen}}bad{{end}}">{{.State}}</span>{{with .Seen}}, at {{.}}{{end}}{{with .Duration}}, in {{.}}{{end}}</p>
 {{with .Sources}}<table>
 <thead><tr><th scope="col">Source</th><th scope="col">State</th><th scope="col">Reached</th><th scope="col">Age of the reading</th></tr></thead>
 <tbody>

@@ -232,7 +232,7 @@ func (e *Exporter) serveReady(w http.ResponseWriter, r *http.Request) {
 		e.probing.Unlock()
 	}
 	if !e.states.ready() {
-		http.Error(w, "roce_exporter has found nothing to read yet.", http.StatusServiceUnavailable)
+		http.Error(w, "roce_exporter has found nothing to read yet; the landing page says where it looks.", http.StatusServiceUnavailable)
 		return
 	}
 	_, _ = fmt.Fprintln(w, "roce_exporter is ready.")

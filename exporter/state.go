@@ -133,7 +133,7 @@ func (s *states) record(collector string, o outcome) {
 // search logs that a collector has found nothing, the first time.
 func (s *state) search(logger *slog.Logger, o outcome) {
 	if !s.searched {
-		logger.Info("nothing found yet, looking at every scrape")
+		logger.Info("nothing found yet, looking at every scrape", "reason", o.err)
 		s.searched = true
 	}
 	logger.Debug("nothing found", "err", o.err)
@@ -162,6 +162,10 @@ func (s *state) see(logger *slog.Logger, o outcome) {
 			logger.Warn("the source could not be read", "source", source.Name, "err", source.Err)
 		case source.Err == nil && before.Err != nil:
 			logger.Info("the source can be read again", "source", source.Name, "via", source.Via)
+		case source.Err == nil && source.Note != "" && before.Note == "":
+			logger.Warn("a part of the source cannot be read", "source", source.Name, "first", source.Note)
+		case source.Err == nil && source.Note == "" && before.Note != "":
+			logger.Info("all of the source can be read again", "source", source.Name)
 		}
 		seen[source.Name] = source
 	}
@@ -258,6 +262,8 @@ func (s *states) view(r *runner) collectorView {
 		source := one.sources[name]
 		w := sourceView{Name: name, State: "ok", OK: source.Err == nil && !one.last.broken, Via: source.Via, Age: source.Age.Round(time.Millisecond).String()}
 		switch {
+		case source.Err == nil && source.Note != "" && !one.last.broken:
+			w.State, w.OK = "in part: "+source.Note, false
 		case source.Err != nil:
 			w.State, w.Age = source.Err.Error(), ""
 		case one.last.broken:

@@ -52,11 +52,12 @@ func (r *read) walkConfig(ctx context.Context) (*configuration, error) {
 	})
 	switch {
 	case errors.Is(err, errRefused) || errors.Is(err, ErrTooMany):
-		r.skip(&r.out.Skipped.Unreadable)
+		r.mayWalk(ConfigDB, "*", err)
 		keys = r.constructedKeys()
 	case err != nil:
 		return nil, err
 	default:
+		r.mayWalk(ConfigDB, "*", nil)
 		c.walked = true
 	}
 	if err := r.addKeys(ctx, c, keys); err != nil {

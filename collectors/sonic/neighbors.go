@@ -139,7 +139,7 @@ func (r *read) readFDB(ctx context.Context) error {
 			r.learn(found, port, mac)
 		}
 	})
-	return keepWalk(r, &r.fdb, found, err)
+	return keepWalk(r, StateDB, "FDB_TABLE", &r.fdb, found, err)
 }
 
 // addresses are what is behind a port or LAG.
@@ -173,20 +173,17 @@ func (r *read) readARP(ctx context.Context) error {
 			r.learn(found, port, mac)
 		}
 	})
-	return keepWalk(r, &r.arp, found, err)
+	return keepWalk(r, ApplDB, "NEIGH_TABLE", &r.arp, found, err)
 }
 
 // keepWalk keeps the outcome of a walk. A table that is too large, or that
 // this user may not walk, is unknown until the next refresh.
-func keepWalk(r *read, k *kept[map[string]*addresses], found map[string]*addresses, err error) error {
+func keepWalk(r *read, database, table string, k *kept[map[string]*addresses], found map[string]*addresses, err error) error {
 	switch {
 	case errors.Is(err, errLater):
 		return nil
-	case errors.Is(err, ErrTooMany) || errors.Is(err, errIncomplete):
-		k.set(nil, r.now)
-		return nil
-	case errors.Is(err, errRefused):
-		r.skip(&r.out.Skipped.Unreadable)
+	case errors.Is(err, ErrTooMany) || errors.Is(err, errIncomplete) || errors.Is(err, errRefused):
+		r.mayWalk(database, table, err)
 		k.set(nil, r.now)
 		return nil
 	case err != nil:
@@ -196,6 +193,7 @@ func keepWalk(r *read, k *kept[map[string]*addresses], found map[string]*address
 	for _, a := range found {
 		slices.Sort(a.macs) // Keys come in any order.
 	}
+	r.mayWalk(database, table, nil)
 	k.set(found, r.now)
 	return nil
 }

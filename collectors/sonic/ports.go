@@ -67,7 +67,9 @@ func (r *read) readMaps(ctx context.Context) error {
 	}
 	t, err := r.ns.DB.Time(ctx)
 	if errors.Is(err, errRefused) {
-		r.skip(&r.out.Skipped.Unreadable)
+		r.mu.Lock()
+		r.unreadable(CountersDB, "TIME", err)
+		r.mu.Unlock()
 		return nil
 	}
 	r.out.Time = t

@@ -50,19 +50,21 @@ type Reader struct {
 	options Options
 	asics   []string // Of which this is the host's namespace.
 
-	config     kept[*configuration]
-	neighbors  kept[map[string]*Neighbor]
-	buffers    kept[*buffers]
-	found      kept[[]string]              // Ports that only APPL_DB has.
-	fdb        kept[map[string]*addresses] // By port or LAG.
-	arp        kept[map[string]*addresses] // By routed port.
-	listed     kept[*listing]
-	hashing    maphash.Seed
-	maps       uint64 // Fingerprint of the name maps at the last reading.
-	counters   uint64 // Fingerprint of the PORT group's counters.
-	counted    bool
-	begun      bool // This is not the first reading.
-	lastChange time.Time
+	config    kept[*configuration]
+	neighbors kept[map[string]*Neighbor]
+	buffers   kept[*buffers]
+	found     kept[[]string]              // Ports that only APPL_DB has.
+	fdb       kept[map[string]*addresses] // By port or LAG.
+	arp       kept[map[string]*addresses] // By routed port.
+	listed    kept[*listing]
+	hashing   maphash.Seed
+	maps      uint64 // Fingerprint of the name maps at the last reading.
+	counters  uint64 // Fingerprint of the PORT group's counters.
+	counted   bool
+	// Walks that were refused when they were last due, by database and table.
+	refusedWalks map[[2]string]error
+	begun        bool // This is not the first reading.
+	lastChange   time.Time
 }
 
 // kept is a table that is not read at every scrape.
@@ -82,7 +84,7 @@ func (k *kept[T]) drop() { *k = kept[T]{} }
 
 // NewReader returns a Reader.
 func NewReader(s *Switch, n *Namespace, options Options) *Reader {
-	r := &Reader{ns: n, files: s.Files, options: options, hashing: maphash.MakeSeed()}
+	r := &Reader{ns: n, files: s.Files, options: options, hashing: maphash.MakeSeed(), refusedWalks: map[[2]string]error{}}
 	for _, other := range s.Namespaces {
 		if n.Name == "" && other.Name != "" {
 			r.asics = append(r.asics, other.Name)
@@ -100,8 +102,9 @@ type read struct {
 	walks    int // Walks that this reading may still make.
 
 	mu        sync.Mutex
-	answered  map[string]bool  // Databases that answered.
-	instances map[string]error // Instances that were asked, and what is wrong.
+	answered  map[string]bool   // Databases that answered.
+	instances map[string]error  // Instances that were asked, and what is wrong.
+	notes     map[string]string // What instances refused although they answer.
 
 	portMap, queueMap, groupMap, poolMap, voqMap Hash
 	fdbUsed                                      float64 // Entries of the FDB by CRM:STATS; 0: unknown.
@@ -117,7 +120,7 @@ func (r *Reader) Read(ctx context.Context, patience time.Duration) *Reading {
 	rd := &read{
 		Reader: r, patience: patience, now: time.Now(), walks: 1,
 		out:      &Reading{ASIC: r.ns.Name},
-		answered: map[string]bool{}, instances: map[string]error{}, ports: map[string]*Port{},
+		answered: map[string]bool{}, instances: map[string]error{}, notes: map[string]string{}, ports: map[string]*Port{},
 	}
 	if r.ns.free {
 		rd.walks = 100
@@ -223,7 +226,7 @@ func (r *read) hashes(ctx context.Context, database string, queries []Query, use
 		r.answered[database] = true
 		for i, reply := range replies {
 			if reply.Err != nil {
-				r.out.Skipped.Unreadable++
+				r.unreadable(database, part[i].Key, reply.Err)
 				continue
 			}
 			use(start+i, reply.Hash)
@@ -231,6 +234,27 @@ func (r *read) hashes(ctx context.Context, database string, queries []Query, use
 		r.mu.Unlock()
 	}
 	return nil
+}
+
+// unreadable counts what a server refused to answer, and notes the first. The
+// caller holds the lock.
+func (r *read) unreadable(database, what string, err error) {
+	r.out.Skipped.Unreadable++
+	if instance := r.ns.Databases[database].Instance; r.notes[instance] == "" {
+		r.notes[instance] = fmt.Sprintf("%s %s: %v", database, what, err)
+	}
+}
+
+// mayWalk remembers whether this user may walk a table: what is refused at a
+// refresh is missing until the next. err is nil if it may.
+func (r *read) mayWalk(database, table string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := [2]string{database, table}
+	delete(r.refusedWalks, key)
+	if err != nil {
+		r.refusedWalks[key] = err
+	}
 }
 
 // keys walks a table, unless another was walked in this reading already.
@@ -383,6 +407,11 @@ func (r *read) setLastChange() {
 
 // setStates says which databases and instances answered.
 func (r *read) setStates() {
+	r.mu.Lock()
+	for key, err := range r.refusedWalks {
+		r.unreadable(key[0], "SCAN "+key[1], err)
+	}
+	r.mu.Unlock()
 	for _, name := range Databases() {
 		if _, ok := r.ns.Databases[name]; ok {
 			r.out.Databases = append(r.out.Databases, DatabaseState{name, r.answered[name]})
@@ -393,7 +422,9 @@ func (r *read) setStates() {
 		if !ok || slices.ContainsFunc(r.out.Instances, func(s InstanceState) bool { return s.Name == d.Instance }) {
 			continue
 		}
-		r.out.Instances = append(r.out.Instances, InstanceState{Name: d.Instance, Via: d.Via(), Err: r.instances[d.Instance]})
+		r.out.Instances = append(r.out.Instances, InstanceState{
+			Name: d.Instance, Via: d.Via(), Err: r.instances[d.Instance], Note: r.notes[d.Instance],
+		})
 	}
 }
 

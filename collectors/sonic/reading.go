@@ -60,6 +60,7 @@ type InstanceState struct {
 	Name string
 	Via  string
 	Err  error
+	Note string // The first of what it refused although it answers.
 }
 
 // A PollGroup is a group of counters that syncd polls together, by its name

@@ -206,19 +206,21 @@ func (l *live) Read(ctx context.Context, database string, queries []Query) ([]Re
 		}
 	}
 	// The error of Exec is that of the first command that has one: each
-	// command's own counts.
+	// command's own counts. With none of them it is of the connection, whose
+	// log-in failed.
 	cmds, err := pipe.Exec(ctx)
-	if len(cmds) != len(queries) {
-		l.drop(database, client)
-		return nil, err
-	}
-	replies := make([]Reply, len(queries))
+	replies, own := make([]Reply, len(queries)), false
 	for i, cmd := range cmds {
 		if err := cmd.Err(); err != nil && wholeError(err) {
 			l.drop(database, client)
 			return nil, err
 		}
+		own = own || cmd.Err() != nil
 		replies[i] = reply(cmd, queries[i])
+	}
+	if len(cmds) != len(queries) || err != nil && !own {
+		l.drop(database, client)
+		return nil, err
 	}
 	return replies, nil
 }
@@ -249,7 +251,8 @@ func reply(cmd redis.Cmder, q Query) Reply {
 // wholeError says whether an error is of the server and not of one key: a
 // broken connection, or an answer that it gives to every command.
 func wholeError(err error) bool {
-	if _, fromServer := errors.AsType[redis.Error](err); !fromServer {
+	// What the server said while the connection was made comes wrapped.
+	if _, answer := err.(redis.Error); !answer { //nolint:errorlint // Only the answer itself is meant.
 		return true
 	}
 	for _, prefix := range []string{"NOAUTH", "WRONGPASS", "LOADING", "BUSY", "MASTERDOWN"} {
