@@ -85,6 +85,11 @@ func document(c *Catalog) string {
 	var b strings.Builder
 	b.WriteString("# Metrics\n\nRendered from the table in `families.go` by `go test ./collectors -update`.\n\n")
 	b.WriteString("A value that a source does not have is absent, never 0. On a switch with several ASICs every series of an ASIC has the label `asic` too.\n")
+	b.WriteString("\n# Labels\n\n| label | values |\n|---|---|\n")
+	for _, l := range LabelValues() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", l.Name, l.Values)
+	}
+	b.WriteString("\n`roce_exporter_build_info` and the families `go_*`, `process_*` and `promhttp_*` come with every exporter in Go.\n")
 	sources := map[string]RawSource{}
 	for _, s := range Sources() {
 		sources[s.Name] = s
@@ -234,6 +239,25 @@ func TestEveryRawNameIsMappedOrIgnored(t *testing.T) {
 }
 
 var validName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// Every label says what its values are.
+func TestLabelsAreExplained(t *testing.T) {
+	used := map[string]bool{"asic": true}
+	for _, f := range AllFamilies() {
+		for _, l := range f.Labels {
+			used[l] = true
+		}
+	}
+	for _, l := range LabelValues() {
+		if !used[l.Name] || l.Values == "" {
+			t.Errorf("label %s is not used, or not explained", l.Name)
+		}
+		delete(used, l.Name)
+	}
+	for name := range used {
+		t.Errorf("label %s is not explained", name)
+	}
+}
 
 // The table keeps the conventions of names.
 func TestNamesAndHelp(t *testing.T) {
