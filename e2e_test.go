@@ -323,3 +323,41 @@ func TestExporterMayNotUseTheSocket(t *testing.T) {
 		t.Errorf("want one line with the path, the reason and what to do: %q", lines)
 	}
 }
+
+// capture writes what the exporter reads, says so, and replays.
+func TestCaptureCommand(t *testing.T) {
+	server := sonictest.Start(t)
+	server.Load(t, sonictest.ReadCapture(t, "collectors/testdata/nvidia"))
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "capture")
+	capture := func(args ...string) (string, error) {
+		args = append([]string{"capture", dir, "--sonic.database-dir=" + server.Dir}, args...)
+		out, err := exec.Command(path, args...).CombinedOutput()
+		return string(out), err
+	}
+	out, err := capture("--samples=2", "--every=1ms")
+	if err != nil || !strings.Contains(out, filepath.Join(dir, "0002")) || !strings.Contains(out, "COUNTERS_DB: ") ||
+		!strings.Contains(out, "left out: /etc/sonic/sonic_version.yml") || !strings.Contains(out, "are replaced") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	p := launch(t, 0, "--replay="+dir)
+	body := p.scrape(t)
+	hasLine(t, body, `roce_pfcwd_storm_active{port="Ethernet8",queue="3"} 1`)
+	if strings.Contains(body, "leaf-1") || strings.Contains(body, "spine-1") {
+		t.Error("the capture has names of nodes")
+	}
+	if out, err := capture(); err == nil || !strings.Contains(out, "not empty") {
+		t.Errorf("a directory that is not empty: %v\n%s", err, out)
+	}
+	if out, err := capture("--samples=0"); err == nil {
+		t.Errorf("no samples: %s", out)
+	}
+	server.Process.Kill()
+	dir = filepath.Join(t.TempDir(), "dead")
+	if out, err := capture(); err == nil || !strings.Contains(out, "nothing could be read") || !strings.Contains(out, server.Socket) {
+		t.Errorf("a dead server: %v\n%s", err, out)
+	}
+}

@@ -53,6 +53,9 @@ func Record(ctx context.Context, s *Switch, patience time.Duration) (*Recording,
 			r.leaveOut(n.name, what, "")
 		}
 	}
+	if len(errs) == 0 && len(r.Keys()) == 0 {
+		return r, fmt.Errorf("nothing could be read: %s", strings.Join(r.LeftOut, "; "))
+	}
 	return r, errors.Join(errs...)
 }
 
