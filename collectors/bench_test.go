@@ -47,7 +47,7 @@ func syntheticSwitch(t testing.TB, ports int, allQueues bool) mapped {
 // families maps the reading and groups its samples: what a scrape does
 // between Redis and the text.
 func (m mapped) families() []*dto.MetricFamily {
-	mapper := &mapper{b: m.builder, options: &m.options}
+	mapper := newMapper(m.builder, &m.options)
 	mapper.add(m.reading, false)
 	samples, _, _ := mapper.b.Samples(m.options.SeriesLimit)
 	families, _ := m.catalog.Gather(samples)

@@ -290,6 +290,13 @@ func (b *Builder) next(total int) {
 	b.samples = make([][]sample, len(b.samples))
 }
 
+// Reset forgets the samples of a reading that was not ended: its mapping
+// failed.
+func (b *Builder) Reset() {
+	clear(b.samples)
+	b.ASIC("")
+}
+
 // add adds a sample to a family.
 func (b *Builder) add(family int, labels *labelSet, value float64) {
 	if b.samples[family] == nil {

@@ -274,7 +274,7 @@ func TestKeyThatAWalkMeetsTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	var keys []string
-	err = s.Namespaces[0].DB.Keys(t.Context(), "STATE_DB", "T|*", 3, func(page []string) error {
+	err = s.Namespaces[0].DB.Keys(t.Context(), "STATE_DB", "T|*", 3, time.Second, func(page []string) error {
 		keys = append(keys, page...)
 		return nil
 	})

@@ -21,76 +21,80 @@ var errLate = errors.New("no answer in time")
 // up on it, those that come later do not wait at all. What it brings too late
 // is for the next scrape, if that comes soon.
 type flight[T any] struct {
-	mu     sync.Mutex
-	landed chan struct{} // Closed when the running read has ended; nil: none runs.
-	given  bool          // A scrape gave up on the running read.
-	value  T
-	err    error
-	late   time.Time // When the read ended on which a scrape had given up; zero: no such.
+	mu      sync.Mutex
+	running *landing[T] // nil: none.
+	late    *landing[T] // Ended after a scrape had given up on it; nil: no such.
+}
+
+// A landing is what a read brings. Those who wait for it hold it, and nobody
+// else: a reading is large.
+type landing[T any] struct {
+	done    chan struct{} // Closed when it is there.
+	givenUp bool          // By a scrape, for lack of time.
+	value   T
+	err     error
+	at      time.Time
 }
 
 // get reads the source, or shares a read. The read gets a context of its own
 // with the given timeout: the scrape that began it may leave before others.
 // age is 0 unless a late reading is served.
 func (f *flight[T]) get(ctx context.Context, timeout time.Duration, read func(context.Context) T) (value T, age time.Duration, err error) {
+	if ctx.Err() != nil {
+		return value, 0, errLate
+	}
 	f.mu.Lock()
-	switch {
-	case f.landed != nil && f.given:
+	if f.running != nil && f.running.givenUp {
 		f.mu.Unlock()
 		return value, 0, errStillReading
-	case f.landed == nil && !f.late.IsZero():
-		age, value, err = time.Since(f.late), f.value, f.err
-		f.late = time.Time{}
+	}
+	if l := f.late; l != nil {
+		f.late = nil
+		age := time.Since(l.at)
 		if deadline, ok := ctx.Deadline(); ok && age < time.Until(deadline) {
 			f.mu.Unlock()
-			return value, age, err
+			return l.value, age, l.err
 		}
-		age = 0
 	}
-	if f.landed == nil {
-		f.landed, f.given = make(chan struct{}), false
-		go f.run(context.WithoutCancel(ctx), timeout, read)
+	if f.running == nil {
+		f.running = &landing[T]{done: make(chan struct{})}
+		go f.run(context.WithoutCancel(ctx), f.running, timeout, read)
 	}
-	landed := f.landed
+	l := f.running
 	f.mu.Unlock()
 
 	select {
-	case <-landed:
+	case <-l.done:
+		return l.value, 0, l.err
 	case <-ctx.Done():
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.landed == landed { // Else it ended this very moment.
-			f.given = true
-			var none T
-			return none, 0, errLate
-		}
-		return f.value, 0, f.err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.value, 0, f.err
+	if f.running != l { // It ended this very moment.
+		return l.value, 0, l.err
+	}
+	// A client that hung up says nothing about the source.
+	l.givenUp = l.givenUp || errors.Is(ctx.Err(), context.DeadlineExceeded)
+	return value, 0, errLate
 }
 
 // run reads. It may outlive the scrape that began it: a device can hang.
-func (f *flight[T]) run(ctx context.Context, timeout time.Duration, read func(context.Context) T) {
+func (f *flight[T]) run(ctx context.Context, l *landing[T], timeout time.Duration, read func(context.Context) T) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var value T
-	var err error
 	func() {
 		defer func() {
 			if p := recover(); p != nil {
-				err = fmt.Errorf("bug: %v", p)
+				l.err = fmt.Errorf("bug: %v", p)
 			}
 		}()
-		value = read(ctx)
+		l.value = read(ctx)
 	}()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.value, f.err = value, err
-	if f.given {
-		f.late = time.Now()
+	f.running, l.at = nil, time.Now()
+	if l.givenUp {
+		f.late = l
 	}
-	close(f.landed)
-	f.landed = nil
+	close(l.done)
 }

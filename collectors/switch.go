@@ -70,6 +70,10 @@ func NewSwitch(catalog *Catalog, source SwitchSource, options SwitchOptions) *Sw
 // Name is the collector's label value.
 func (*Switch) Name() string { return "switch" }
 
+// leastPatience is how long a server may take for one round trip, however
+// little time a scrape has.
+const leastPatience = 250 * time.Millisecond
+
 // Collect reads all namespaces side by side.
 func (s *Switch) Collect(ctx context.Context) (Reading, error) {
 	namespaces, err := s.open()
@@ -78,7 +82,8 @@ func (s *Switch) Collect(ctx context.Context) (Reading, error) {
 	}
 	patience := s.options.Timeout / 4
 	if deadline, ok := ctx.Deadline(); ok {
-		patience = min(patience, time.Until(deadline)/4)
+		// The read may be shared by a scrape that has more time.
+		patience = min(patience, max(time.Until(deadline)/4, leastPatience))
 	}
 	type outcome struct {
 		reading *sonic.Reading
@@ -99,7 +104,8 @@ func (s *Switch) Collect(ctx context.Context) (Reading, error) {
 
 	s.mapping.Lock()
 	defer s.mapping.Unlock()
-	m := &mapper{b: s.builder, options: &s.options}
+	s.builder.Reset()
+	m := newMapper(s.builder, &s.options)
 	var out Reading
 	var errs []error
 	read := false

@@ -15,12 +15,17 @@ import (
 
 // A mapper turns the readings of a switch's namespaces into samples.
 type mapper struct {
-	b       *Builder
-	options *SwitchOptions
-	timed   bool            // The node's clock is in already.
-	booted  bool            // And its boot time.
-	off     map[string]bool // Poll groups of the namespace at hand that are off.
-	windows []string        // Of its watermarks.
+	b        *Builder
+	options  *SwitchOptions
+	services map[string]bool // That are in already.
+	timed    bool            // The node's clock is in already.
+	booted   bool            // And its boot time.
+	off      map[string]bool // Poll groups of the namespace at hand that are off.
+	windows  []string        // Of its watermarks.
+}
+
+func newMapper(b *Builder, options *SwitchOptions) *mapper {
+	return &mapper{b: b, options: options, services: map[string]bool{}}
 }
 
 // add maps one namespace.
@@ -80,6 +85,10 @@ func (m *mapper) addControl(r *sonic.Reading, several bool) {
 		if several {
 			m.b.ASIC(s.ASIC)
 		}
+		if m.services[s.Name+"@"+s.ASIC] {
+			continue // The host has the first word.
+		}
+		m.services[s.Name+"@"+s.ASIC] = true
 		m.b.AddBool("roce_service_up", s.Up, s.Name)
 	}
 	if several {
@@ -254,6 +263,9 @@ func (m *mapper) addQoS(p *sonic.Port) {
 
 func (m *mapper) addWatchdog(p *sonic.Port) {
 	for _, queue := range p.WatchdogExpected {
+		if p.Watchdog.Unknown {
+			break
+		}
 		m.b.AddBool("roce_pfcwd_enabled", p.Watchdog.Configured, p.Name, strconv.Itoa(queue))
 	}
 	m.number("roce_pfcwd_detection_time_seconds", p.Watchdog.Detection, p.Name)

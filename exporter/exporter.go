@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -163,7 +162,7 @@ func (e *Exporter) addNode(b *collectors.Builder, g *generation) {
 		name, _ = os.Hostname() // Empty if the kernel does not know.
 	}
 	if g.config.Node.Names != "full" {
-		name, _, _ = strings.Cut(name, ".")
+		name = collectors.ShortName(name)
 	}
 	b.Add("roce_node_info", 1, name, role, g.config.Node.Fabric, g.config.Node.Tier, node.Platform, node.HWSKU, node.OSVersion)
 }

@@ -69,7 +69,11 @@ func (e *Exporter) Handler() http.Handler {
 	if e.self {
 		metrics = promhttp.InstrumentMetricHandler(e.registry, metrics)
 	}
-	mux.Handle("GET "+e.web.TelemetryPath, metrics)
+	if e.web.TelemetryPath == "/" {
+		mux.Handle("GET /{$}", metrics)
+	} else {
+		mux.Handle("GET "+e.web.TelemetryPath, metrics)
+	}
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintln(w, "roce_exporter is healthy.")
 	})

@@ -104,6 +104,7 @@ func (s *states) record(collector string, o outcome) {
 	defer s.mu.Unlock()
 	one, logger := s.get(collector), s.logger.With("collector", collector)
 	one.last, one.at, s.last = o, time.Now(), time.Now()
+	one.last.reading.Samples = collectors.Samples{} // Large, and served already.
 	if one.absent(o) {
 		one.search(logger, o)
 		return

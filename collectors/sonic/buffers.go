@@ -25,7 +25,13 @@ func (r *read) readBuffers(ctx context.Context, config *configuration) error {
 		if err := r.readBufferRows(ctx, b); err != nil {
 			return err
 		}
-		r.buffers.set(b, r.now)
+		if config != nil { // Without it, which groups to ask for is unknown.
+			r.buffers.set(b, r.now)
+		} else {
+			r.buffers.drop()
+		}
+		r.setBuffers(b, config)
+		return nil
 	}
 	r.setBuffers(r.buffers.value, config)
 	return nil

@@ -56,7 +56,7 @@ func OpenCapture(dir fs.FS) (*Switch, error) {
 	for i, n := range first.Namespaces {
 		c := n.DB.(*capture)
 		for _, s := range series[1:] {
-			if len(s.Namespaces) != len(first.Namespaces) {
+			if len(s.Namespaces) != len(first.Namespaces) || s.Namespaces[i].Name != n.Name {
 				return nil, errors.New("the samples have not the same namespaces")
 			}
 			c.later = append(c.later, s.Namespaces[i].DB.(*capture))
@@ -217,7 +217,7 @@ func (c *capture) Read(_ context.Context, database string, queries []Query) ([]R
 	return replies, nil
 }
 
-func (c *capture) Keys(_ context.Context, database, pattern string, limit int, use func([]string) error) error {
+func (c *capture) Keys(_ context.Context, database, pattern string, limit int, _ time.Duration, use func([]string) error) error {
 	hashes, ok := c.databases[database]
 	if !ok {
 		return errors.New("the capture has no " + strconv.Quote(database))

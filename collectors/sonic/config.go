@@ -29,6 +29,10 @@ type configuration struct {
 	hostname, asic string                     // Whose keys are own on a chassis.
 
 	made map[string]*madePort // By port, as they are asked for.
+
+	// Rows that are there but could not be read: what they say is unknown.
+	refused      map[[2]string]bool // By table and port.
+	refusedQueue map[portIndex]bool
 }
 
 // A madePort is what the configuration says of a port, and what it left out.
@@ -62,7 +66,7 @@ func newConfiguration() *configuration {
 		ports: map[string]Hash{}, qos: map[string]Hash{}, watchdog: map[string]Hash{}, queues: map[portIndex]Hash{},
 		groups: map[portIndex]string{}, profiles: map[string]map[string]Hash{}, pollGroups: map[string]Hash{},
 		neighborTypes: map[string]string{}, switched: map[string]bool{}, routed: map[string]bool{}, lags: map[string]string{},
-		made: map[string]*madePort{},
+		made: map[string]*madePort{}, refused: map[[2]string]bool{}, refusedQueue: map[portIndex]bool{},
 	}
 }
 
@@ -70,7 +74,7 @@ func newConfiguration() *configuration {
 // ranges ("3-4"); those of a chassis name the host and the ASIC first.
 func (c *configuration) add(table string, key []string, row Hash) {
 	name := key[0]
-	if len(key) == 0 || name == "" {
+	if name == "" {
 		return
 	}
 	switch table {
@@ -121,6 +125,19 @@ func (c *configuration) add(table string, key []string, row Hash) {
 			c.profiles[table] = map[string]Hash{}
 		}
 		c.profiles[table][name] = row
+	}
+}
+
+// refuse notes a row that is there but could not be read.
+func (c *configuration) refuse(table string, key []string) {
+	switch table {
+	case "PORT":
+		c.ports[key[0]] = nil // It is a port all the same.
+	case "QUEUE":
+		c.eachIndex(key, func(at portIndex) { c.refusedQueue[at] = true })
+	}
+	for port := range strings.SplitSeq(key[0], ",") {
+		c.refused[[2]string{table, port}] = true
 	}
 }
 

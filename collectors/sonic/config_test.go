@@ -124,7 +124,7 @@ func TestDatabaseConfigThatIsNoGood(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"not JSON":          {`{"INSTANCES": `, "database_config.json"},
 		"no databases":      {`{"INSTANCES": {}}`, "no DATABASES"},
-		"unlisted instance": {`{"INSTANCES": {}, "DATABASES": {"COUNTERS_DB": {"id": 2, "instance": "redis7"}}}`, `instance "redis7"`},
+		"unlisted instance": {`{"INSTANCES": {}, "DATABASES": {"COUNTERS_DB": {"id": 2, "separator": ":", "instance": "redis7"}}}`, `instance "redis7"`},
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "database_config.json"), []byte(c.text), 0o644); err != nil {

@@ -24,14 +24,12 @@ func (r *read) readConfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !r.config.due(r.now, r.options.RefreshConfig) {
-		return nil
+	if !r.config.due(r.now, r.options.RefreshConfig) || r.waiting && r.config.value != nil {
+		return nil // Or it is another table's turn.
 	}
 	c, err := r.walkConfig(ctx)
 	if err == nil {
 		r.config.set(c, r.now)
-	} else if r.config.due(r.now, 2*r.options.RefreshConfig) {
-		r.config.drop()
 	}
 	return err
 }
@@ -100,11 +98,19 @@ func (r *read) addKeys(ctx context.Context, c *configuration, keys []string) err
 		queries = append(queries, Query{Key: strings.Join(key, separator)})
 		parts = append(parts, key)
 	}
-	return r.hashes(ctx, ConfigDB, queries, func(i int, row Hash) {
+	answered := make([]bool, len(queries))
+	err := r.hashes(ctx, ConfigDB, queries, func(i int, row Hash) {
+		answered[i] = true
 		if row != nil {
 			c.add(parts[i][0], parts[i][1:], row)
 		}
 	})
+	for i, ok := range answered {
+		if !ok {
+			c.refuse(parts[i][0], parts[i][1:])
+		}
+	}
+	return err
 }
 
 // constructedKeys are those that port names lead to: what is left where this

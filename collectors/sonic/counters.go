@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"hash/maphash"
-	"math"
 	"slices"
 	"strings"
 )
@@ -61,7 +60,7 @@ func (r *read) readQueueCounters(ctx context.Context) error {
 		}
 		q := &queues[i]
 		q.Counters = values.keep(i, hash, &r.out.Skipped)
-		r.readWatchdog(q, r.ports[q.Port], hash)
+		r.readWatchdog(q, hash)
 	})
 	if err != nil {
 		return err
@@ -247,9 +246,6 @@ func (r *Reader) fingerprint(h Hash) uint64 {
 	}
 	return sum
 }
-
-// mix tells whether a counter changed.
-func mix(object uint64, value float64) uint64 { return math.Float64bits(value) * (2*object + 1) }
 
 // setPools fills in the sizes of the pools.
 func (r *read) setPools() {

@@ -112,6 +112,9 @@ func readDatabaseConfig(path string) (databaseConfig, error) {
 		if !ok {
 			continue
 		}
+		if database.Separator == "" {
+			return config, fmt.Errorf("%s: database %s has no separator", path, name)
+		}
 		if _, ok := config.Instances[database.Instance]; !ok {
 			return config, fmt.Errorf("%s: database %s is in instance %q, which is not listed", path, name, database.Instance)
 		}

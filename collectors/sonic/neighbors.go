@@ -19,8 +19,8 @@ func (r *read) readNeighbors(ctx context.Context, config *configuration) error {
 	if r.neighbors.due(r.now, r.options.RefreshConfig) {
 		var queries []Query
 		var ports []string
-		for _, p := range r.out.Ports {
-			if p.Kind == "front" {
+		for i := range r.out.Ports { // Not by value: other tasks fill in other fields.
+			if p := &r.out.Ports[i]; p.Kind == "front" {
 				queries = append(queries, Query{Key: r.ns.key(ApplDB, "LLDP_ENTRY_TABLE", p.Name)})
 				ports = append(ports, p.Name)
 			}
@@ -71,13 +71,16 @@ func neighbor(row Hash, config *configuration) *Neighbor {
 // kindByType reads the type that the operator gave the neighbour.
 func kindByType(kind string) string {
 	kind = strings.ToLower(kind)
-	for _, word := range []string{"router", "switch", "leaf", "spine", "tor"} {
+	if strings.Contains(kind, "server") || strings.Contains(kind, "host") {
+		return "host"
+	}
+	for _, word := range []string{"router", "switch", "leaf", "spine"} {
 		if strings.Contains(kind, word) {
 			return "switch"
 		}
 	}
-	if strings.Contains(kind, "server") || strings.Contains(kind, "host") {
-		return "host"
+	if kind == "tor" {
+		return "switch"
 	}
 	return ""
 }
@@ -162,7 +165,10 @@ func (r *read) learn(found map[string]*addresses, port, mac string) {
 
 // readARP reads the addresses behind routed ports, when they are due.
 func (r *read) readARP(ctx context.Context) error {
-	routed := slices.ContainsFunc(r.out.Ports, func(p Port) bool { return p.Mode == "l3" && p.LAG == "" })
+	routed := false
+	for i := range r.out.Ports {
+		routed = routed || r.out.Ports[i].Mode == "l3" && r.out.Ports[i].LAG == ""
+	}
 	if !routed || r.options.RefreshFDB == 0 || !r.arp.due(r.now, r.options.RefreshFDB) {
 		return nil
 	}

@@ -55,6 +55,7 @@ func (r *read) readMaps(ctx context.Context) error {
 		r.fdb.drop()
 		r.arp.drop()
 		r.listed.drop()
+		r.found.drop()
 	}
 	if r.options.RefreshFDB > 0 && r.fdb.due(r.now, r.options.RefreshFDB) {
 		const used = "crm_stats_fdb_entry_used"
@@ -65,7 +66,9 @@ func (r *read) readMaps(ctx context.Context) error {
 			return err
 		}
 	}
-	t, err := r.ns.DB.Time(ctx)
+	tripCtx, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	t, err := r.ns.DB.Time(tripCtx)
 	if errors.Is(err, errRefused) {
 		r.mu.Lock()
 		r.unreadable(CountersDB, "TIME", err)

@@ -171,7 +171,7 @@ func (b binding) groupWithPFC(priority int) (int, bool) {
 // qos fills in what the configuration means for a port's priorities.
 func (c *configuration) setQoS(p *Port, dscps []int, skipped *Skipped) {
 	row, ok := c.qos[p.Name]
-	if !ok && !c.walked {
+	if !ok && (!c.walked || c.refused[[2]string{"PORT_QOS_MAP", p.Name}]) {
 		p.QoSUnknown = true // A key with several ports may hold it.
 		return
 	}
@@ -237,8 +237,9 @@ func (p *Port) addLosslessGroup(index, priority int) {
 // ecn resolves the WRED profile of a queue (qosorch.cpp). SONiC does not tell
 // the probability of marking from that of dropping.
 func (c *configuration) ecn(port string, queue int, skipped *Skipped) *ECN {
-	row, ok := c.queues[portIndex{port, queue}]
-	if !ok && !c.walked {
+	at := portIndex{port, queue}
+	row, ok := c.queues[at]
+	if !ok && (!c.walked || c.refusedQueue[at]) {
 		return nil
 	}
 	name := reference(row["wred_profile"])
@@ -272,11 +273,12 @@ func (c *configuration) ecn(port string, queue int, skipped *Skipped) *ECN {
 // (pfcwdorch.cpp). Times are milliseconds here.
 func (c *configuration) setWatchdog(p *Port, qos Hash, pfc uint8, b binding, skipped *Skipped) {
 	expected := pfc
+	known := !c.refused[[2]string{"PFC_WD", p.Name}]
 	if text, ok := qos["pfcwd_sw_enable"]; ok {
 		mask, err := parsePriorities(text)
 		if err != nil {
 			skipped.Unparsable++
-			return
+			known = false
 		}
 		expected = mask
 	}
@@ -286,7 +288,8 @@ func (c *configuration) setWatchdog(p *Port, qos Hash, pfc uint8, b binding, ski
 		}
 	}
 	row, configured := c.watchdog[p.Name]
-	if len(c.ports) > 0 {
+	p.Watchdog.Unknown = !known
+	if len(c.ports) > 0 && known {
 		watched := expected
 		if !configured {
 			watched = 0
@@ -296,7 +299,7 @@ func (c *configuration) setWatchdog(p *Port, qos Hash, pfc uint8, b binding, ski
 	if !configured {
 		return
 	}
-	p.Watchdog = Watchdog{Configured: true, Action: row["action"]}
+	p.Watchdog.Configured, p.Watchdog.Action = true, row["action"]
 	p.Watchdog.Detection = milliseconds(row, "detection_time", skipped)
 	p.Watchdog.Restore = milliseconds(row, "restoration_time", skipped)
 	if _, ok := row["restoration_time"]; !ok {

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // chunk is how many keys are asked for in one round trip: enough to make the
@@ -58,9 +60,9 @@ type Reader struct {
 	arp       kept[map[string]*addresses] // By routed port.
 	listed    kept[*listing]
 	hashing   maphash.Seed
-	maps      uint64 // Fingerprint of the name maps at the last reading.
-	counters  uint64 // Fingerprint of the PORT group's counters.
-	counted   bool
+	maps      uint64            // Fingerprint of the name maps at the last reading.
+	counters  map[string]uint64 // Fingerprint of the PORT group's counters, by port.
+	waiting   bool              // The last walk that was asked for was left to the next reading.
 	// Walks that were refused when they were last due, by database and table.
 	refusedWalks map[[2]string]error
 	begun        bool // This is not the first reading.
@@ -104,6 +106,7 @@ type read struct {
 	mu        sync.Mutex
 	answered  map[string]bool   // Databases that answered.
 	instances map[string]error  // Instances that were asked, and what is wrong.
+	failures  map[string]error  // Databases that could not be read.
 	notes     map[string]string // What instances refused although they answer.
 
 	portMap, queueMap, groupMap, poolMap, voqMap Hash
@@ -120,7 +123,7 @@ func (r *Reader) Read(ctx context.Context, patience time.Duration) *Reading {
 	rd := &read{
 		Reader: r, patience: patience, now: time.Now(), walks: 1,
 		out:      &Reading{ASIC: r.ns.Name},
-		answered: map[string]bool{}, instances: map[string]error{}, notes: map[string]string{}, ports: map[string]*Port{},
+		answered: map[string]bool{}, instances: map[string]error{}, notes: map[string]string{}, failures: map[string]error{}, ports: map[string]*Port{},
 	}
 	if r.ns.free {
 		rd.walks = 100
@@ -151,6 +154,7 @@ func (r *Reader) Read(ctx context.Context, patience time.Duration) *Reading {
 	if !rd.verified {
 		rd.dropChanged(nil, nil, nil, nil, nil)
 	}
+	rd.setWatchdogs()
 	rd.setLinks()
 	rd.setFDB()
 	rd.setPools()
@@ -165,6 +169,16 @@ func (r *Reader) Read(ctx context.Context, patience time.Duration) *Reading {
 type task struct {
 	database string
 	do       func(context.Context) error
+}
+
+// safely does the task; a bug costs its instance, not the process.
+func (t task) safely(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("bug: %v", p)
+		}
+	}()
+	return t.do(ctx)
 }
 
 // run does the tasks, those of different instances side by side, those of one
@@ -183,15 +197,28 @@ func (r *read) run(ctx context.Context, tasks ...task) {
 				if r.failed(name) != nil {
 					return
 				}
-				if err := t.do(ctx); err != nil {
-					r.mu.Lock()
-					r.instances[name] = fmt.Errorf("%s: %w", t.database, err)
-					r.mu.Unlock()
+				if r.failures[t.database] != nil {
+					continue // Of the tasks of one instance none runs beside this.
+				}
+				if err := t.safely(ctx); err != nil {
+					r.fail(t.database, err)
 				}
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// fail notes that a database could not be read. What the server answers costs
+// this database, all else its instance.
+func (r *read) fail(database string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err = fmt.Errorf("%s: %w", database, err)
+	r.failures[database] = err
+	if _, answer := errors.AsType[redis.Error](err); !answer {
+		r.instances[r.ns.Databases[database].Instance] = err
+	}
 }
 
 func (r *read) failed(instance string) error {
@@ -208,7 +235,7 @@ func (r *read) failed(instance string) error {
 func (r *read) down(database string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.instances[r.ns.Databases[database].Instance] != nil || !r.answered[database]
+	return r.instances[r.ns.Databases[database].Instance] != nil || r.failures[database] != nil || !r.answered[database]
 }
 
 // hashes reads hashes in chunks and hands over each that is there. A refusal
@@ -222,18 +249,23 @@ func (r *read) hashes(ctx context.Context, database string, queries []Query, use
 		if err != nil {
 			return err
 		}
-		r.mu.Lock()
-		r.answered[database] = true
-		for i, reply := range replies {
-			if reply.Err != nil {
-				r.unreadable(database, part[i].Key, reply.Err)
-				continue
-			}
-			use(start+i, reply.Hash)
-		}
-		r.mu.Unlock()
+		r.take(database, part, replies, func(i int, hash Hash) { use(start+i, hash) })
 	}
 	return nil
+}
+
+// take hands over replies, one goroutine at a time.
+func (r *read) take(database string, queries []Query, replies []Reply, use func(i int, hash Hash)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answered[database] = true
+	for i, reply := range replies {
+		if reply.Err != nil {
+			r.unreadable(database, queries[i].Key, reply.Err)
+			continue
+		}
+		use(i, reply.Hash)
+	}
 }
 
 // unreadable counts what a server refused to answer, and notes the first. The
@@ -262,11 +294,12 @@ func (r *read) keys(ctx context.Context, database, pattern string, limit int, us
 	r.mu.Lock()
 	ok := r.walks > 0
 	r.walks--
+	r.waiting = !ok
 	r.mu.Unlock()
 	if !ok {
 		return errLater
 	}
-	return r.ns.DB.Keys(ctx, database, pattern, limit, use)
+	return r.ns.DB.Keys(ctx, database, pattern, limit, r.patience, use)
 }
 
 // errLater says that this reading made its walk already.
@@ -308,7 +341,9 @@ func (r *read) findPorts(ctx context.Context, names map[string]bool) error {
 		var found []string
 		err := r.keys(ctx, ApplDB, "*_TABLE:Ethernet*", walkLimit, func(page []string) error {
 			for _, key := range page {
-				found = append(found, strings.SplitN(key, ":", 3)[1])
+				if name := strings.SplitN(key, ":", 3)[1]; !strings.ContainsAny(name, ",.") { // A list of ports, a sub-interface.
+					found = append(found, name)
+				}
 			}
 			return nil
 		})
@@ -319,6 +354,8 @@ func (r *read) findPorts(ctx context.Context, names map[string]bool) error {
 			return err
 		}
 		r.found.set(found, r.now)
+		r.listed.drop() // They were made for other ports.
+		r.neighbors.drop()
 	}
 	for _, name := range r.found.value {
 		if isPort(name, nil) {
@@ -381,26 +418,35 @@ func compareNatural(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// setLastChange notes when the counters of the PORT group moved.
+// setLastChange notes when the counters of the PORT group moved: those of a
+// port that this reading and the last one have.
 func (r *read) setLastChange() {
-	sum, some, up := uint64(0), false, false
+	if r.out.Time.IsZero() {
+		return
+	}
+	up, moved := false, false
+	sums := make(map[string]uint64, len(r.out.Ports))
 	for i := range r.out.Ports {
 		p := &r.out.Ports[i]
 		up = up || p.OperUp != nil && *p.OperUp
+		if p.Counters == nil {
+			continue
+		}
+		sum := uint64(0)
 		for field, v := range p.Counters {
 			if field < len(r.options.Wanted.PortGroup) && r.options.Wanted.PortGroup[field] && !math.IsNaN(v) {
-				sum, some = sum+mix(uint64(i), v), true
+				sum += math.Float64bits(v) * uint64(2*field+1)
 			}
 		}
+		before, known := r.counters[p.Name]
+		moved = moved || known && before != sum
+		sums[p.Name] = sum
 	}
-	if !some || r.out.Time.IsZero() {
-		return
-	}
-	if r.counted && sum != r.counters {
+	r.counters = sums
+	if moved {
 		r.lastChange = r.out.Time
 	}
-	r.counters, r.counted = sum, true
-	if up {
+	if up && len(sums) > 0 {
 		r.out.LastChange = r.lastChange
 	}
 }
@@ -414,7 +460,7 @@ func (r *read) setStates() {
 	r.mu.Unlock()
 	for _, name := range Databases() {
 		if _, ok := r.ns.Databases[name]; ok {
-			r.out.Databases = append(r.out.Databases, DatabaseState{name, r.answered[name]})
+			r.out.Databases = append(r.out.Databases, DatabaseState{name, r.answered[name] && r.failures[name] == nil})
 		}
 	}
 	for _, name := range Databases() {
@@ -422,9 +468,33 @@ func (r *read) setStates() {
 		if !ok || slices.ContainsFunc(r.out.Instances, func(s InstanceState) bool { return s.Name == d.Instance }) {
 			continue
 		}
+		r.judge(d.Instance)
 		r.out.Instances = append(r.out.Instances, InstanceState{
 			Name: d.Instance, Via: d.Via(), Err: r.instances[d.Instance], Note: r.notes[d.Instance],
 		})
+	}
+}
+
+// judge says of an instance that answers but of none of its databases that it
+// failed, and else notes the first database that did.
+func (r *read) judge(instance string) {
+	var first error
+	for _, name := range append([]string{CountersDB}, Databases()...) { // The first that is asked.
+		if d, ok := r.ns.Databases[name]; !ok || d.Instance != instance {
+			continue
+		}
+		if r.answered[name] && r.failures[name] == nil {
+			if first != nil && r.notes[instance] == "" {
+				r.notes[instance] = first.Error()
+			}
+			return
+		}
+		if first == nil {
+			first = r.failures[name]
+		}
+	}
+	if r.instances[instance] == nil {
+		r.instances[instance] = first
 	}
 }
 

@@ -149,6 +149,7 @@ type DSCP struct{ DSCP, Priority, Queue int }
 // A Watchdog is the PFC watchdog of a port.
 type Watchdog struct {
 	Configured bool
+	Unknown    bool     // Whether it is configured, and where, could not be read.
 	Detection  *float64 // Seconds.
 	Restore    *float64 // Seconds, +Inf for never.
 	Action     string
@@ -167,6 +168,7 @@ type Queue struct {
 	Stormed    *bool    // nil: not watched.
 	Watched    bool     // CONFIG_DB puts it under the watchdog, or nobody knows.
 
+	watchdog  Watchdog // As it is in force.
 	name, oid string
 	rank      int // Of its port.
 }

@@ -78,7 +78,8 @@ func recordNamespace(ctx context.Context, s *Switch, n *Namespace, patience time
 	for range tries {
 		rec := &recorder{DB: n.DB, name: n.Name, databases: map[string]map[string]Hash{}}
 		reading := NewReader(&Switch{Files: s.Files, Namespaces: s.Namespaces}, &Namespace{Name: n.Name, DB: rec, Databases: n.Databases, free: true}, options).Read(ctx, patience)
-		if reading.Skipped.Raced == 0 {
+		failed := slices.ContainsFunc(reading.Instances, func(i InstanceState) bool { return i.Err != nil })
+		if reading.Skipped.Raced == 0 || failed {
 			return rec, reading, nil
 		}
 	}
@@ -131,9 +132,9 @@ func (r *recorder) Read(ctx context.Context, database string, queries []Query) (
 }
 
 // Keys keeps the keys of tables that say all by them.
-func (r *recorder) Keys(ctx context.Context, database, pattern string, limit int, use func([]string) error) error {
+func (r *recorder) Keys(ctx context.Context, database, pattern string, limit int, patience time.Duration, use func([]string) error) error {
 	tables := configTables()
-	return r.DB.Keys(ctx, database, pattern, limit, func(page []string) error {
+	return r.DB.Keys(ctx, database, pattern, limit, patience, func(page []string) error {
 		r.mu.Lock()
 		for _, key := range page {
 			table, _, _ := strings.Cut(key, "|")

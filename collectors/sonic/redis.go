@@ -90,7 +90,7 @@ type unreadable struct{ err error }
 
 func (u unreadable) Read(context.Context, string, []Query) ([]Reply, error) { return nil, u.err }
 
-func (u unreadable) Keys(context.Context, string, string, int, func([]string) error) error {
+func (u unreadable) Keys(context.Context, string, string, int, time.Duration, func([]string) error) error {
 	return u.err
 }
 
@@ -272,7 +272,7 @@ func refused(err error) error {
 }
 
 // Keys walks the database with SCAN, which may name a key twice.
-func (l *live) Keys(ctx context.Context, database, pattern string, limit int, use func([]string) error) error {
+func (l *live) Keys(ctx context.Context, database, pattern string, limit int, patience time.Duration, use func([]string) error) error {
 	client, err := l.client(database)
 	if err != nil {
 		return err
@@ -280,7 +280,9 @@ func (l *live) Keys(ctx context.Context, database, pattern string, limit int, us
 	hashing, seen := maphash.MakeSeed(), map[uint64]struct{}{}
 	var cursor uint64
 	for range maxWalk {
-		page, next, err := client.Scan(ctx, cursor, pattern, scanCount).Result()
+		tripCtx, cancel := context.WithTimeout(ctx, patience)
+		page, next, err := client.Scan(tripCtx, cursor, pattern, scanCount).Result()
+		cancel()
 		if err != nil {
 			if wholeError(err) {
 				l.drop(database, client)

@@ -52,9 +52,9 @@ type DB interface {
 	// Read answers every query, in order.
 	Read(ctx context.Context, database string, queries []Query) ([]Reply, error)
 	// Keys hands over the keys that match a glob pattern, page by page, each
-	// once. It gives up with ErrTooMany beyond the limit, and with the error
-	// of use.
-	Keys(ctx context.Context, database, pattern string, limit int, use func(page []string) error) error
+	// once. It gives up with ErrTooMany beyond the limit, where a page takes
+	// longer than patience, and with the error of use.
+	Keys(ctx context.Context, database, pattern string, limit int, patience time.Duration, use func(page []string) error) error
 	// Time is the clock of the server.
 	Time(ctx context.Context) (time.Time, error)
 }

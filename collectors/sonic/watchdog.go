@@ -2,7 +2,10 @@
 
 package sonic
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // The PFC watchdog's fields in a queue's hash (sonic-swss orchagent
 // pfcactionhandler.cpp, pfcwdorch.cpp). Times are microseconds here.
@@ -43,7 +46,7 @@ func divided(row Hash, field string, by float64, skipped *Skipped) *float64 {
 }
 
 // readWatchdog takes the PFC watchdog's fields out of a queue's hash.
-func (r *read) readWatchdog(q *Queue, port *Port, hash Hash) {
+func (r *read) readWatchdog(q *Queue, hash Hash) {
 	if hash[fieldBigRed] == "enable" {
 		on := true
 		r.out.BigRedSwitch = &on
@@ -65,11 +68,7 @@ func (r *read) readWatchdog(q *Queue, port *Port, hash Hash) {
 			q.Counters[i] = 0
 		}
 	}
-	if port == nil {
-		return
-	}
-	// In force for the whole port, so any of its queues tells.
-	w := &port.Watchdog
+	w := &q.watchdog
 	if v := microseconds(hash, fieldDetection, &r.out.Skipped); v != nil {
 		w.Detection = v
 	}
@@ -81,6 +80,21 @@ func (r *read) readWatchdog(q *Queue, port *Port, hash Hash) {
 	}
 	if action := hash[fieldAction]; action != "" {
 		w.Action = action
+	}
+}
+
+// setWatchdogs takes over what the queues say that are still their ports': it
+// is in force for the whole port, so any of them tells.
+func (r *read) setWatchdogs() {
+	for i := range r.out.Queues {
+		q := &r.out.Queues[i]
+		port := r.ports[q.Port]
+		if port == nil {
+			continue
+		}
+		port.Watchdog.Detection = cmp.Or(q.watchdog.Detection, port.Watchdog.Detection)
+		port.Watchdog.Restore = cmp.Or(q.watchdog.Restore, port.Watchdog.Restore)
+		port.Watchdog.Action = cmp.Or(q.watchdog.Action, port.Watchdog.Action)
 	}
 }
 
