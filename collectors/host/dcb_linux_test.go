@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mdlayher/netlink"
+)
+
+func TestLiveDCB(t *testing.T) {
+	d := NewLiveDCB(5 * time.Second)
+	defer d.Close()
+	// Both refusals, one after the other, over the same socket.
+	for range 2 {
+		expectRefusals(t, d, "lo")
+	}
+	if d.conn == nil {
+		t.Error("a refusal closed the socket")
+	}
+	for _, name := range []string{"", "a-name-of-16-byt", "a/b"} {
+		if _, err := d.Get(name); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// expectRefusals expects that a device has no DCB, and of a device that is not
+// there nothing is known.
+func expectRefusals(t *testing.T, d *LiveDCB, without string) {
+	t.Helper()
+	if s, err := d.Get(without); s != nil || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s: %v, %v", without, s, err)
+	}
+	s, err := d.Get("no-such-device")
+	if s != nil || !errors.Is(err, syscall.ENODEV) || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such device: %v, %v", s, err)
+	}
+}
+
+func TestLiveDCBShared(t *testing.T) {
+	before := openFiles(t)
+	d := NewLiveDCB(30 * time.Second)
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 50 {
+				expectRefusals(t, d, "lo")
+			}
+		})
+	}
+	wg.Wait()
+	// The poller of the Go runtime may have opened files of its own by now.
+	used := openFiles(t)
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error("closed twice:", err)
+	}
+	if after := openFiles(t); after != used-1 {
+		t.Errorf("%d files open before, %d in use, %d after", before, used, after)
+	}
+	if _, err := d.Get("lo"); !errors.Is(err, os.ErrClosed) {
+		t.Error("closed:", err)
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// A deadline that has passed ends a request to the real kernel, and the next
+// one has a new socket.
+func TestLiveDCBDeadline(t *testing.T) {
+	d := NewLiveDCB(5 * time.Second)
+	defer d.Close()
+	expectRefusals(t, d, "lo")
+	if err := d.conn.SetDeadline(time.Now().Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.conn.Execute(netlink.Message{Header: netlink.Header{Type: rtmGetDCB, Flags: netlink.Request}}); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("after the deadline:", err)
+	}
+	expectRefusals(t, d, "lo")
+}
+
+// inChild runs one test again in another process, as another user or in
+// another network.
+func inChild(t *testing.T, attr *syscall.SysProcAttr) {
+	t.Helper()
+	// By this name, because the directory of the binary may be closed to others.
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), "DCB_TEST_CHILD=1")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = attr
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case err != nil && !errors.As(err, &exit):
+		t.Skip("cannot start: ", err)
+	case err != nil:
+		t.Errorf("%v\n%s", err, out)
+	case bytes.Contains(out, []byte("--- SKIP")):
+		t.Skipf("%s", out)
+	case !bytes.Contains(out, []byte("--- PASS: "+t.Name())):
+		t.Errorf("it did not run:\n%s", out)
+	}
+}
+
+func child() bool { return os.Getenv("DCB_TEST_CHILD") != "" }
+
+func TestLiveDCBUnprivileged(t *testing.T) {
+	if !child() && os.Getuid() == 0 {
+		inChild(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}})
+		return
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(status), "CapEff:\t0000000000000000\n") {
+		t.Skip("it has capabilities")
+	}
+	d := NewLiveDCB(5 * time.Second)
+	defer d.Close()
+	expectRefusals(t, d, "lo")
+}
+
+func TestLiveDCBVeth(t *testing.T) {
+	if !child() {
+		attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+		if os.Getuid() != 0 {
+			attr.Cloneflags |= syscall.CLONE_NEWUSER
+			attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+			attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+		}
+		inChild(t, attr)
+		return
+	}
+	if err := addVeth("dcb0"); err != nil {
+		t.Skip("no veth: ", err)
+	}
+	if _, err := net.InterfaceByName("dcb0"); err != nil {
+		t.Fatal(err)
+	}
+	d := NewLiveDCB(5 * time.Second)
+	defer d.Close()
+	expectRefusals(t, d, "dcb0")
+	expectRefusals(t, d, "lo")
+}
+
+// addVeth makes a pair of veth; the kernel names the other one.
+func addVeth(name string) error {
+	conn, err := netlink.Dial(netlinkRoute, nil)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	attributes := netlink.NewAttributeEncoder()
+	attributes.String(syscall.IFLA_IFNAME, name)
+	attributes.Nested(syscall.IFLA_LINKINFO, func(info *netlink.AttributeEncoder) error {
+		info.String(1, "veth") // IFLA_INFO_KIND
+		return nil
+	})
+	data, err := attributes.Encode()
+	if err != nil {
+		return err
+	}
+	_, err = conn.Execute(netlink.Message{
+		Header: netlink.Header{Type: syscall.RTM_NEWLINK, Flags: netlink.Request | netlink.Acknowledge | netlink.Create | netlink.Excl},
+		Data:   append(make([]byte, syscall.SizeofIfInfomsg), data...),
+	})
+	return err
+}
+
+// A fakeConn answers as it is told, or not at all.
+type fakeConn struct {
+	answer func() ([]netlink.Message, error)
+	closed int
+}
+
+func (c *fakeConn) Execute(netlink.Message) ([]netlink.Message, error) { return c.answer() }
+func (c *fakeConn) SetDeadline(time.Time) error                        { return nil }
+func (c *fakeConn) Close() error                                       { c.closed++; return nil }
+
+// fakeDCB gives a reader each of the connections when it dials.
+func fakeDCB(conns ...*fakeConn) *LiveDCB {
+	d := NewLiveDCB(time.Second)
+	d.dial = func() (dcbConn, error) {
+		if len(conns) == 0 {
+			return nil, errors.New("no more connections")
+		}
+		c := conns[0]
+		conns = conns[1:]
+		return c, nil
+	}
+	return d
+}
+
+func answer(kind netlink.HeaderType, data ...[]byte) func() ([]netlink.Message, error) {
+	return func() (messages []netlink.Message, err error) {
+		for _, b := range data {
+			messages = append(messages, netlink.Message{Header: netlink.Header{Type: kind}, Data: b})
+		}
+		return messages, nil
+	}
+}
+
+func TestLiveDCBReply(t *testing.T) {
+	reply := wire(t, replyHostDSCP)
+	s, err := fakeDCB(&fakeConn{answer: answer(rtmGetDCB, reply)}).Get("ens1f0np0")
+	if err != nil || s.Trust != "dscp" || *s.PFC != 8 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for want, f := range map[string]func() ([]netlink.Message, error){
+		"DCB of ens1: 0 replies to one request": answer(rtmGetDCB),
+		"DCB of ens1: 2 replies to one request": answer(rtmGetDCB, reply, reply),
+		"DCB of ens1: a reply of type 79":       answer(79, reply),
+		"DCB of ens1: a DCB message of 3 bytes": answer(rtmGetDCB, reply[:3]),
+	} {
+		if s, err := fakeDCB(&fakeConn{answer: f}).Get("ens1"); s != nil || err == nil || err.Error() != want {
+			t.Errorf("%v, %v, want the error %q", s, err, want)
+		}
+	}
+}
+
+// The reply that was not awaited must not be taken for that of the next.
+func TestLiveDCBLateReply(t *testing.T) {
+	late := &fakeConn{answer: func() ([]netlink.Message, error) {
+		return nil, &netlink.OpError{Op: "receive", Err: os.ErrDeadlineExceeded}
+	}}
+	fresh := &fakeConn{answer: answer(rtmGetDCB, wire(t, replyFirmwarePCP))}
+	d := fakeDCB(late, fresh)
+	if _, err := d.Get("ens1"); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("late:", err)
+	}
+	if late.closed != 1 {
+		t.Errorf("closed %d times", late.closed)
+	}
+	if s, err := d.Get("ens1"); err != nil || s.Trust != "pcp" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	_ = d.Close()
+	if fresh.closed != 1 {
+		t.Errorf("closed %d times", fresh.closed)
+	}
+}
+
+// A device in whose driver the kernel hangs holds up neither the other devices
+// beyond the timeout, nor Close; its socket is closed when it comes back.
+func TestLiveDCBHangingDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kernel := make(chan struct{})
+		stuck := &fakeConn{answer: func() ([]netlink.Message, error) {
+			<-kernel
+			return nil, fmt.Errorf("receive: %w", os.ErrDeadlineExceeded)
+		}}
+		good := &fakeConn{answer: func() ([]netlink.Message, error) {
+			<-kernel
+			return nil, syscall.EOPNOTSUPP
+		}}
+		for _, conn := range []*fakeConn{stuck, good} {
+			d := fakeDCB(conn)
+			var wg sync.WaitGroup
+			wg.Go(func() { _, _ = d.Get("ens1") })
+			synctest.Wait()
+			began := time.Now()
+			if _, err := d.Get("ens2"); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != time.Second {
+				t.Errorf("after %s: %v", time.Since(began), err)
+			}
+			if err := d.Close(); err != nil || conn.closed != 0 {
+				t.Errorf("%v, closed %d times under the other's hands", err, conn.closed)
+			}
+			kernel <- struct{}{}
+			wg.Wait()
+			if conn.closed != 1 {
+				t.Errorf("closed %d times", conn.closed)
+			}
+			if _, err := d.Get("ens1"); !errors.Is(err, os.ErrClosed) {
+				t.Error("closed:", err)
+			}
+		}
+	})
+}
