@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// knownDrivers are those whose statistics are known: their devices are read
+// even where no RDMA device names them.
+var knownDrivers = []string{"mlx5_core", "ice", "i40e", "bnxt_en", "ionic", "hns3", "qede", "mana", "cxgb4"}
+
+var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+
+// A device is what class/net/<name>/device or class/infiniband/<name>/device
+// points to.
+type device struct {
+	dir    string // Without links; empty: the device is virtual.
+	driver string // Empty: unknown.
+	kind   string
+	pci    string
+	slot   string // Directory of the port above it; empty: none is known.
+}
+
+// findDevice looks at the links of a device. They are in the kernel's memory:
+// no device can keep it waiting.
+func findDevice(files fs.FS, link string) device {
+	if !exists(files, link) {
+		return device{}
+	}
+	d := device{dir: resolve(files, link), kind: Physical}
+	if target, err := fs.ReadLink(files, path.Join(d.dir, "driver")); err == nil {
+		d.driver = driverName(path.Base(target))
+	}
+	uevent, _ := readText(files, path.Join(d.dir, "uevent")) // Of a copy without links.
+	for line := range strings.Lines(uevent) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch {
+		case key == "DRIVER" && d.driver == "":
+			d.driver = driverName(value)
+		case key == "PCI_SLOT_NAME":
+			d.pci = value
+		}
+	}
+	// A sub-function lies beneath its PCI device, the PCI device beneath its slot.
+	for dir := d.dir; dir != "."; dir = path.Dir(dir) {
+		if pciAddress.MatchString(path.Base(dir)) {
+			d.pci = path.Base(dir)
+			if above := path.Dir(dir); pciAddress.MatchString(path.Base(above)) {
+				d.slot = above
+			}
+			break
+		}
+	}
+	switch {
+	case exists(files, path.Join(d.dir, "sfnum")):
+		d.kind = SF
+	case exists(files, path.Join(d.dir, "physfn")) || isGuestVF(files, d.dir):
+		d.kind = VF
+	}
+	return d
+}
+
+// driverName takes the driver out of that of an auxiliary device,
+// "mlx5_core.sf".
+func driverName(name string) string {
+	name, _, _ = strings.Cut(name, ".")
+	return name
+}
+
+// mellanoxVFs are the virtual functions of drivers/net/ethernet/mellanox/mlx5/
+// core/main.c. In a virtual machine they have no physfn, and only these
+// numbers tell that the counters of the port, all 0, are not theirs.
+var mellanoxVFs = []string{"0x1012", "0x1014", "0x1016", "0x1018", "0x101a", "0x101c", "0x101e", "0xa2d3"}
+
+func isGuestVF(files fs.FS, dir string) bool {
+	vendor, _ := readText(files, path.Join(dir, "vendor"))
+	if vendor != "0x15b3" {
+		return false
+	}
+	id, _ := readText(files, path.Join(dir, "device"))
+	return slices.Contains(mellanoxVFs, id)
+}
+
+// representor is the phys_port_name of what stands for a function of the card
+// within the host: "pf0vf1", "c1pf0vf0", "pf0hpf", "pf0sf88". The card's own
+// ports are "p0", "p0s1".
+var representor = regexp.MustCompile(`^(c\d+)?pf\d`)
+
+func isRepresentor(files fs.FS, netdev string) bool {
+	name, _ := readText(files, path.Join("class/net", netdev, "phys_port_name"))
+	return representor.MatchString(name)
+}
+
+// members of a bond.
+func members(files fs.FS, netdev string) []string {
+	text, _ := readText(files, path.Join("class/net", netdev, "bonding/slaves"))
+	return strings.Fields(text)
+}
+
+// portNetdev finds the network device of an RDMA port.
+func portNetdev(files fs.FS, rdma string, port, ports int) string {
+	dir := path.Join("class/infiniband", rdma)
+	own, _ := list(files, path.Join(dir, "device/net"))
+	virtual := len(own) == 0 && !exists(files, path.Join(dir, "device"))
+	// The GIDs name devices without a look at their network namespace: a name
+	// counts only where the device beneath has it too, or a bond over it.
+	gids := path.Join(dir, "ports", strconv.Itoa(port), "gid_attrs/ndevs")
+	indexes, _ := list(files, gids)
+	slices.SortFunc(indexes, compareIndex)
+	for _, index := range indexes[:min(len(indexes), gidLimit)] {
+		name, err := readText(files, path.Join(gids, index))
+		if err != nil || name == "" || strings.Contains(name, "/") {
+			continue
+		}
+		if slices.Contains(own, name) || virtual && exists(files, path.Join("class/net", name)) ||
+			slices.ContainsFunc(members(files, name), func(m string) bool { return len(own) == 0 || slices.Contains(own, m) }) {
+			return name
+		}
+	}
+	own = slices.DeleteFunc(own, func(name string) bool { return isRepresentor(files, name) })
+	if len(own) == 1 && ports == 1 {
+		return own[0]
+	}
+	for _, name := range own { // A card whose ports share one PCI function.
+		if at, _ := readText(files, path.Join("class/net", name, "dev_port")); at == strconv.Itoa(port-1) && ports > 1 {
+			return name
+		}
+	}
+	if name, err := readText(files, path.Join(dir, "parent")); err == nil { // Soft RoCE.
+		return name
+	}
+	return ""
+}
+
+// gidLimit is how many GIDs are looked at: no table is larger.
+const gidLimit = 256
+
+func compareIndex(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}

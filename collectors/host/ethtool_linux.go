@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"bytes"
+	"reflect"
+	"sync"
+
+	"github.com/safchain/ethtool"
+)
+
+// calls are those of safchain's Ethtool that are used.
+type calls interface {
+	DriverInfo(name string) (ethtool.DrvInfo, error)
+	StatsWithBuffer(name string, names *ethtool.EthtoolGStrings, values *ethtool.EthtoolStats) (map[string]uint64, error)
+}
+
+// liveEthtool asks the kernel over one socket, which is opened at the first
+// call, in the network namespace of the process, and kept. It may be shared.
+type liveEthtool struct {
+	open    func() (calls, error)
+	mu      sync.Mutex // Not held during a call: one may hang in the kernel.
+	conn    calls
+	buffers sync.Pool
+}
+
+func newEthtool() Ethtool {
+	return &liveEthtool{
+		open:    func() (calls, error) { return ethtool.NewEthtool() },
+		buffers: sync.Pool{New: func() any { return new(buffer) }},
+	}
+}
+
+// A buffer holds the answers to the two calls that give names and values.
+type buffer struct {
+	names  ethtool.EthtoolGStrings
+	values ethtool.EthtoolStats
+}
+
+func (e *liveEthtool) connect() (calls, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.conn == nil {
+		conn, err := e.open()
+		if err != nil {
+			return nil, err
+		}
+		e.conn = conn
+	}
+	return e.conn, nil
+}
+
+// Driver asks for the driver.
+func (e *liveEthtool) Driver(name string) (Driver, error) {
+	conn, err := e.connect()
+	if err != nil {
+		return Driver{}, err
+	}
+	info, err := conn.DriverInfo(name)
+	if err != nil {
+		return Driver{}, err
+	}
+	return Driver{info.Driver, info.Version, info.FwVersion, info.BusInfo}, nil
+}
+
+// Statistics asks for the statistics. The library makes three calls of it: how
+// many there are, their names, their values. Their number may change in
+// between, with PFC or with the queues of a device; the kernel then answers
+// with fewer or with none, and the library pairs what is left in its buffers,
+// which may be the names of another device. So the buffers are empty at first,
+// and what counts is how many names and how many values the kernel says it put
+// there.
+func (e *liveEthtool) Statistics(name string) (map[string]uint64, error) {
+	conn, err := e.connect()
+	if err != nil {
+		return nil, err
+	}
+	b := e.buffers.Get().(*buffer)
+	defer e.buffers.Put(b)
+	for range 2 {
+		*b = buffer{}
+		asked, err := conn.StatsWithBuffer(name, &b.names, &b.values)
+		if err != nil {
+			return nil, err
+		}
+		if s, ok := b.statistics(len(asked)); ok {
+			return s, nil
+		}
+	}
+	return nil, ErrRaced
+}
+
+
+// statistics pairs names and values; false: they do not belong together. The
+// fields are not exported, which hides them from no reader but reflect.
+func (b *buffer) statistics(atLeast int) (map[string]uint64, bool) {
+	names, values := reflect.ValueOf(&b.names).Elem(), reflect.ValueOf(&b.values).Elem()
+	n := int(names.FieldByName("len").Uint())
+	if uint64(n) != values.FieldByName("n_stats").Uint() || n < atLeast || n > ethtool.MAX_GSTRINGS {
+		return nil, false
+	}
+	text, numbers := names.FieldByName("data").Bytes(), values.FieldByName("data")
+	s := newStatistics(n)
+	for i := range n {
+		name := text[i*ethtool.ETH_GSTRING_LEN:][:ethtool.ETH_GSTRING_LEN]
+		name, _, _ = bytes.Cut(name, []byte{0})
+		s.add(string(name), numbers.Index(i).Uint())
+	}
+	return s.values, true
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package host
+
+import "errors"
+
+// liveEthtool can ask nobody: ethtool is of Linux only.
+type liveEthtool struct{}
+
+func newEthtool() Ethtool { return liveEthtool{} }
+
+func (liveEthtool) Driver(string) (Driver, error) { return Driver{}, errors.ErrUnsupported }
+
+func (liveEthtool) Statistics(string) (map[string]uint64, error) { return nil, errors.ErrUnsupported }

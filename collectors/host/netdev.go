@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/bits"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrRaced says that a device's statistics changed their names while they were
+// read, twice.
+var ErrRaced = errors.New("the statistics changed while they were read")
+
+// ReadNetdev reads a network device. Both may be returned: what came, and why
+// its driver's statistics did not.
+func (r *Reader) ReadNetdev(name string) (*Netdev, error) {
+	dir := path.Join("class/net", name)
+	if _, err := fs.Stat(r.Sys, dir); err != nil {
+		return nil, fmt.Errorf("network device: %w", err)
+	}
+	n := &Netdev{Name: name}
+	t := tally{r.Sys, &n.Skipped, &n.Note}
+	d := findDevice(r.Sys, path.Join(dir, "device"))
+	n.Kind, n.Driver, n.PCI = d.kind, d.driver, d.pci
+	n.Members = members(r.Sys, name)
+	if n.Members != nil || exists(r.Sys, path.Join(dir, "bonding")) {
+		n.Kind = Bond
+	}
+	err := r.readDriver(n, t)
+	// DCB comes after the statistics: it is they that make mlx5 look at its
+	// PFC counters again. The files come last: they are the cheapest.
+	if n.Kind == Physical && err == nil {
+		n.DCB = r.readDCB(n, t)
+		err = r.verify(n, t)
+	}
+	n.readState(t, dir)
+	n.readSysctls(tally{r.Proc, &n.Skipped, &n.Note})
+	r.readPCIe(n, d, t)
+	if n.Kind == Physical && err == nil && n.Ethtool != nil {
+		n.readStatistics(t, dir, r.options.Wanted)
+	}
+	if _, gone := fs.Stat(r.Sys, dir); gone != nil { // What else is missing says nothing.
+		return nil, fmt.Errorf("network device: pulled while it was read: %w", gone)
+	}
+	if err != nil {
+		return n, fmt.Errorf("network device %s: %w", name, err)
+	}
+	return n, nil
+}
+
+// readDriver asks the driver who it is and for its statistics.
+func (r *Reader) readDriver(n *Netdev, t tally) error {
+	if r.Sources.Ethtool == nil {
+		return nil
+	}
+	driver, err := keep(r, r.drivers, n.Name, func() (Driver, error) { return r.Sources.Ethtool.Driver(n.Name) })
+	switch {
+	case err == nil:
+		n.Firmware = driver.Firmware
+		if n.Driver == "" {
+			n.Driver = driverName(driver.Name)
+		}
+		if n.PCI == "" && pciAddress.MatchString(driver.Bus) {
+			n.PCI = driver.Bus
+		}
+	case !isNone(err):
+		return fmt.Errorf("driver: %w", err)
+	}
+	if n.Kind != Physical && len(r.options.RawStats) == 0 || n.Kind == Bond {
+		return nil
+	}
+	return r.readEthtool(n, t)
+}
+
+// readEthtool reads the driver's statistics.
+func (r *Reader) readEthtool(n *Netdev, t tally) error {
+	n.Ethtool, n.Raw, n.PauseSeen = nil, nil, nil
+	statistics, err := r.Sources.Ethtool.Statistics(n.Name)
+	switch {
+	case errors.Is(err, ErrRaced):
+		t.skipped.Raced++
+		t.remark("%v", err)
+		return nil
+	case err != nil && !isNone(err):
+		return fmt.Errorf("statistics: %w", err)
+	}
+	for name, value := range statistics {
+		if r.isRaw(name) {
+			if n.Raw == nil {
+				n.Raw = map[string]uint64{}
+			}
+			n.Raw[name] = value
+		}
+	}
+	if n.Kind != Physical {
+		return nil
+	}
+	n.Ethtool = newValues(r.options.Wanted.Ethtool)
+	for i, name := range r.options.Wanted.Ethtool {
+		if value, ok := statistics[name]; ok {
+			n.Ethtool[i] = float64(value)
+		}
+	}
+	if n.Driver == "mlx5_core" {
+		n.PauseSeen = new(uint8)
+		for priority := range 8 {
+			if _, ok := statistics[fmt.Sprintf("rx_prio%d_pause", priority)]; ok {
+				*n.PauseSeen |= 1 << priority
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Reader) isRaw(name string) bool {
+	return slices.ContainsFunc(r.options.RawStats, func(pattern string) bool {
+		ok, _ := path.Match(pattern, name)
+		return ok || pattern == name // "[0]: rx_bytes" is a name and a pattern.
+	})
+}
+
+// readDCB asks for the data center bridging state.
+func (r *Reader) readDCB(n *Netdev, t tally) *DCBState {
+	var state *DCBState
+	if r.Sources.DCB != nil {
+		s, err := r.Sources.DCB.Get(n.Name)
+		switch {
+		case err == nil:
+			state = s
+		case !isNone(err):
+			t.unreadable(err)
+		}
+	}
+	// OFED tells the trust state apart.
+	if trust := t.text(path.Join("class/net", n.Name, "qos/trust")); trust == "dscp" || trust == "pcp" {
+		told := DCBState{Trust: trust}
+		if state != nil {
+			told = *state
+			told.Trust = trust
+		}
+		state = &told
+	}
+	return state
+}
+
+// verify reads the statistics of mlx5 again if PFC moved from one priority to
+// another between their names and their values. The number of names is the
+// same then, so that nothing else would show it; but they are not those of the
+// priorities that have PFC now.
+func (r *Reader) verify(n *Netdev, t tally) error {
+	moved := func() bool {
+		return n.PauseSeen != nil && n.DCB != nil && n.DCB.PFC != nil && *n.PauseSeen != *n.DCB.PFC &&
+			bits.OnesCount8(*n.PauseSeen) == bits.OnesCount8(*n.DCB.PFC)
+	}
+	if !moved() {
+		return nil
+	}
+	if err := r.readEthtool(n, t); err != nil {
+		return err
+	}
+	if n.DCB = r.readDCB(n, t); moved() {
+		n.Ethtool, n.Raw, n.PauseSeen = nil, nil, nil
+		t.skipped.Raced++
+		t.remark("%v", ErrRaced)
+	}
+	return nil
+}
+
+// readState reads what the kernel knows of the device itself.
+func (n *Netdev) readState(t tally, dir string) {
+	if flags := t.text(path.Join(dir, "flags")); flags != "" {
+		if bits, err := strconv.ParseUint(flags, 0, 32); err == nil {
+			n.AdminUp = new(bits&1 != 0) // IFF_UP
+		} else {
+			t.unparsable(path.Join(dir, "flags"), flags)
+		}
+	}
+	switch state := t.text(path.Join(dir, "operstate")); state {
+	case "":
+	case "up":
+		n.OperUp = new(true)
+	case "unknown": // The driver does not tell, but of its carrier.
+		if carrier := t.number(path.Join(dir, "carrier")); carrier != nil {
+			n.OperUp = new(*carrier == 1)
+		}
+	case "down", "lowerlayerdown", "notpresent", "dormant", "testing":
+		n.OperUp = new(false)
+	default:
+		t.unparsable(path.Join(dir, "operstate"), state)
+	}
+	if n.OperUp == nil || *n.OperUp {
+		if megabits := t.signed(path.Join(dir, "speed")); megabits != nil && *megabits > 0 && *megabits != math.MaxUint32 {
+			n.Speed = new(*megabits * 1e6 / 8)
+		}
+	}
+	n.MTU = t.number(path.Join(dir, "mtu"))
+	n.MAC = t.text(path.Join(dir, "address"))
+	if target, err := fs.ReadLink(t.files, path.Join(dir, "master")); err == nil && exists(t.files, path.Join(dir, "bonding_slave")) {
+		n.Bond = path.Base(target)
+		if own := t.text(path.Join(dir, "bonding_slave/perm_hwaddr")); own != "" {
+			n.MAC = own // A member bears the bond's.
+		}
+	}
+	n.MAC = strings.ToLower(n.MAC)
+	for _, member := range n.Members {
+		if !exists(t.files, path.Join("class/net", member)) {
+			t.skipped.Missing++
+			t.remark("bond %s: no %s", n.Name, member)
+		}
+	}
+}
+
+// readSysctls reads what decides which rail answers.
+func (n *Netdev) readSysctls(t tally) {
+	if t.files == nil {
+		return
+	}
+	effective := func(name string) *float64 {
+		all := t.number("sys/net/ipv4/conf/all/" + name)
+		own := t.number(path.Join("sys/net/ipv4/conf", n.Name, name))
+		if all == nil || own == nil {
+			return nil
+		}
+		return new(max(*all, *own))
+	}
+	n.Sysctls = Sysctls{effective("arp_ignore"), effective("arp_announce"), effective("rp_filter")}
+}
+
+// countsPFC are the drivers that fill the frame counters of DCB. Others leave
+// them 0.
+var countsPFC = []string{"mlx5_core", "bnxt_en", "ice", "hns3"}
+
+// readStatistics reads the kernel's counters of the device, and those of DCB.
+// They stand in for what its driver does not print, so they come with its
+// statistics or not at all: else a series would jump to another counter
+// whenever the driver does not answer.
+func (n *Netdev) readStatistics(t tally, dir string, wanted Wanted) {
+	n.Netdev = newValues(wanted.Netdev)
+	for i, name := range wanted.Netdev {
+		if v := t.number(path.Join(dir, name)); v != nil {
+			n.Netdev[i] = *v
+		}
+	}
+	n.Frames = newValues(wanted.DCB)
+	if n.DCB == nil || n.DCB.PFC == nil || !slices.Contains(countsPFC, n.Driver) {
+		return
+	}
+	for i, name := range wanted.DCB {
+		counter, priority, _ := cutLast(name, "_")
+		p, err := strconv.ParseUint(priority, 10, 3)
+		if err != nil || *n.DCB.PFC>>p&1 == 0 {
+			continue // Without PFC there are no PFC frames: absent, as with mlx5's own.
+		}
+		frames := n.DCB.Requests
+		if counter == "pfc_indications" {
+			frames = n.DCB.Indications
+		}
+		if frames != nil {
+			n.Frames[i] = float64(frames[p])
+		}
+	}
+}
+
+// cutLast cuts a text at the last separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, separator); i >= 0 {
+		return text[:i], text[i+len(separator):], true
+	}
+	return text, "", false
+}

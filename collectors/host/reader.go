@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+	"time"
+)
+
+// keepFor is how long facts are kept that change only when somebody works on
+// the host, and that cost the device something to tell.
+const keepFor = time.Minute
+
+// A Reader reads the devices of a host, over and over. Different devices may
+// be read at the same time, and one that hangs keeps no other waiting.
+type Reader struct {
+	Sources
+	options Options
+	now     func() time.Time
+
+	mu      sync.Mutex // Never held while something is read.
+	drivers map[string]kept[Driver]
+	payload map[string]kept[*float64]
+	gids    map[string]kept[*GIDs]
+}
+
+// kept is what is not read at every scrape.
+type kept[T any] struct {
+	value T
+	since time.Time
+}
+
+// NewReader returns a Reader.
+func NewReader(sources Sources, options Options) *Reader {
+	return &Reader{
+		Sources: sources, options: options, now: time.Now,
+		drivers: map[string]kept[Driver]{}, payload: map[string]kept[*float64]{}, gids: map[string]kept[*GIDs]{},
+	}
+}
+
+// keep returns what is remembered under a key, or reads it. Errors are not
+// remembered.
+func keep[T any](r *Reader, all map[string]kept[T], key string, read func() (T, error)) (T, error) {
+	now := r.now()
+	r.mu.Lock()
+	k, ok := all[key]
+	r.mu.Unlock()
+	if ok && now.Sub(k.since) < keepFor {
+		return k.value, nil
+	}
+	value, err := read()
+	if err != nil {
+		return value, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all[key] = kept[T]{value, now}
+	for other, k := range all { // Of devices that have gone.
+		if now.Sub(k.since) > 10*keepFor {
+			delete(all, other)
+		}
+	}
+	return value, nil
+}
+
+// List finds the devices that are there now. It reads nothing that a device
+// has to answer.
+func (r *Reader) List() (Inventory, error) {
+	var found Inventory
+	var failed []error
+	look := func(dir string) []string {
+		names, err := list(r.Sys, dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = append(failed, fmt.Errorf("devices: %w", err))
+		}
+		slices.Sort(names)
+		return names
+	}
+	named := map[string]bool{}
+	for _, name := range look("class/infiniband") {
+		if !r.options.selected(name) {
+			continue
+		}
+		found.RDMA = append(found.RDMA, name)
+		ports := portNumbers(r.Sys, name)
+		for _, port := range ports {
+			netdev := portNetdev(r.Sys, name, port, len(ports))
+			named[netdev] = true
+			for _, member := range members(r.Sys, netdev) {
+				named[member] = true
+			}
+		}
+	}
+	for _, name := range look("class/net") {
+		if !r.options.selected(name) || !named[name] && !r.isKnown(name) || isRepresentor(r.Sys, name) {
+			continue
+		}
+		found.Netdevs = append(found.Netdevs, name)
+	}
+	return found, errors.Join(failed...)
+}
+
+// isKnown says whether the device's driver is one that the table knows.
+func (r *Reader) isKnown(netdev string) bool {
+	return slices.Contains(knownDrivers, findDevice(r.Sys, path.Join("class/net", netdev, "device")).driver)
+}
