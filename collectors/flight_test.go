@@ -74,6 +74,21 @@ func TestAClientThatHangsUpDoesNotCancelForOthers(t *testing.T) {
 	})
 }
 
+func TestAHangUpIsNoGivingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f flight[int]
+		r := &reader{takes: time.Second}
+		gone, hangUp := context.WithCancel(t.Context())
+		go f.get(gone, 10*time.Second, r.read)
+		synctest.Wait()
+		hangUp()
+		synctest.Wait()
+		if v, age, err := scrape(t, &f, r, 5*time.Second); v != 1 || age != 0 || err != nil {
+			t.Errorf("%d %v %v, want the read that goes on", v, age, err)
+		}
+	})
+}
+
 func TestALateReadingIsServedOnceWhileItIsYoung(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f flight[int]

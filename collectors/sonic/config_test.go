@@ -96,9 +96,11 @@ func TestWhoTheNeighbourIs(t *testing.T) {
 	c := newConfiguration()
 	c.neighborTypes["known"] = "SpineRouter"
 	c.neighborTypes["server-7"] = "Server"
+	c.neighborTypes["storage"] = "StorageServer"
 	for want, row := range map[string]Hash{
 		"switch":  {"lldp_rem_sys_name": "known", "lldp_rem_sys_cap_enabled": "01 00"},
 		"host":    {"lldp_rem_sys_name": "server-7", "lldp_rem_sys_desc": "SONiC"},
+		" host":   {"lldp_rem_sys_name": "storage"},
 		"switch ": {"lldp_rem_sys_desc": "SONiC Software Version: SONiC.202505"},
 		"host ":   {"lldp_rem_sys_desc": "Ubuntu 24.04", "lldp_rem_sys_cap_enabled": "01 00"},
 		"unknown": {"lldp_rem_sys_desc": "Ubuntu 24.04", "lldp_rem_sys_cap_enabled": "28 00"},

@@ -476,25 +476,25 @@ func (r *read) setStates() {
 }
 
 // judge says of an instance that answers but of none of its databases that it
-// failed, and else notes the first database that did.
+// failed, and else notes a database that did.
 func (r *read) judge(instance string) {
 	var first error
+	answers := false
 	for _, name := range append([]string{CountersDB}, Databases()...) { // The first that is asked.
 		if d, ok := r.ns.Databases[name]; !ok || d.Instance != instance {
 			continue
 		}
-		if r.answered[name] && r.failures[name] == nil {
-			if first != nil && r.notes[instance] == "" {
-				r.notes[instance] = first.Error()
-			}
-			return
-		}
+		answers = answers || r.answered[name] && r.failures[name] == nil
 		if first == nil {
 			first = r.failures[name]
 		}
 	}
-	if r.instances[instance] == nil {
+	switch {
+	case first == nil || r.instances[instance] != nil:
+	case !answers:
 		r.instances[instance] = first
+	case r.notes[instance] == "":
+		r.notes[instance] = first.Error()
 	}
 }
 
