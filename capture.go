@@ -35,6 +35,7 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	anonymiser := sonic.NewAnonymiser() // One for all samples: a name stays the same.
 	for i := range f.samples {
 		dir := f.captureDir
 		if f.samples > 1 {
@@ -47,7 +48,7 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 				return ctx.Err()
 			}
 		}
-		if err := captureOne(ctx, f, found, dir, stdout); err != nil {
+		if err := captureOne(ctx, f, found, anonymiser, dir, stdout); err != nil {
 			return err
 		}
 	}
@@ -58,13 +59,13 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 }
 
 // captureOne reads and writes one sample.
-func captureOne(ctx context.Context, f *flags, found *sonic.Switch, dir string, stdout io.Writer) error {
+func captureOne(ctx context.Context, f *flags, found *sonic.Switch, anonymiser *sonic.Anonymiser, dir string, stdout io.Writer) error {
 	recording, err := sonic.Record(ctx, found, 10*time.Second)
 	if err != nil {
 		return err
 	}
 	if f.anonymise {
-		recording.Anonymise()
+		anonymiser.Anonymise(recording)
 	}
 	if err := recording.Write(dir, version.Info(), time.Now()); err != nil {
 		return err

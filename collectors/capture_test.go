@@ -28,7 +28,7 @@ func record(t *testing.T, server *sonictest.Server, anonymise bool) string {
 		t.Fatal(err)
 	}
 	if anonymise {
-		recording.Anonymise()
+		sonic.NewAnonymiser().Anonymise(recording)
 	}
 	dir := filepath.Join(t.TempDir(), "capture")
 	if err := recording.Write(dir, "test", time.Now()); err != nil {
@@ -81,7 +81,7 @@ func TestACaptureGivesWhatTheSwitchGave(t *testing.T) {
 func TestACaptureTellsNotWhoseItIs(t *testing.T) {
 	d := nvidia(t)
 	secrets := []string{
-		"leaf-1", "gpu-01", "spine-1", "acme", "rack 7", "secret",
+		"leaf-1", "gpu-01", "gpu-02", "spine-1", "acme", "rack 7", "secret", "10.20.30.42", "JaneDoe7",
 		"02:00:5e:10:02:01", "02:00:5E:10:02:01", "0200.5e10.0201", "10.11.12.13", "2001:db8:77::5",
 	}
 	lldp := d["APPL_DB"]["LLDP_ENTRY_TABLE:Ethernet0"]
@@ -92,6 +92,14 @@ func TestACaptureTellsNotWhoseItIs(t *testing.T) {
 		"lldp_rem_sys_name": "gpu-02.acme.example", "lldp_rem_port_id_subtype": "3", "lldp_rem_port_id": "0200.5e10.0201",
 		"lldp_rem_port_desc": "acme rack 7",
 	}
+	// Nodes that are called like words of the databases must not break it.
+	d["APPL_DB"]["LLDP_ENTRY_TABLE:Ethernet16"]["lldp_rem_sys_name"] = "localhost"
+	d["APPL_DB"]["LLDP_ENTRY_TABLE:Ethernet24"]["lldp_rem_sys_name"] = "PORT"
+	d["APPL_DB"]["LLDP_ENTRY_TABLE:Ethernet24"]["lldp_rem_port_id"] = "JaneDoe7"
+	d["CONFIG_DB"]["PORT|Ethernet24"]["alias"] = "JaneDoe7"
+	d["CONFIG_DB"]["SCHEDULER|to_gpu-02_rack"] = map[string]string{"type": "DWRR"}
+	d["CONFIG_DB"]["QUEUE|Ethernet0|5"] = map[string]string{"scheduler": "to_gpu-02_rack"}
+	d["APPL_DB"]["NEIGH_TABLE:Ethernet16:::ffff:10.20.30.42"] = map[string]string{"neigh": "02:00:5e:10:02:09"}
 	d["APPL_DB"]["NEIGH_TABLE:Ethernet16:2001:db8:77::5"] = map[string]string{"neigh": "02:00:5e:10:02:01"}
 	d["CONFIG_DB"]["PORT|Ethernet0"]["description"] = "acme rack 7"
 	d["CONFIG_DB"]["INTERFACE|Ethernet16|10.11.12.13/31"] = map[string]string{"NULL": "NULL"}

@@ -9,21 +9,24 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Anonymise replaces in a recording what tells whose it is: names of nodes,
 // MAC and IP addresses; free text and whatever else the exporter has no use
-// for goes. The same original is replaced by the same stand-in everywhere, so
-// that joins hold.
-func (r *Recording) Anonymise() {
-	a := &anonymiser{names: map[string]string{}, macs: map[string]string{}, addresses: map[netip.Addr]string{}, texts: map[string]string{}}
+// for goes. The same original is replaced by the same stand-in everywhere, in
+// all recordings that one Anonymiser saw, so that joins hold. Names of profiles,
+// VLANs, LAGs and hardware stay.
+func (a *Anonymiser) Anonymise(r *Recording) {
 	for _, n := range r.namespaces {
 		a.learn(n.databases)
 	}
 	a.compile()
 	for _, n := range r.namespaces {
-		for database, hashes := range n.databases {
-			n.databases[database] = a.database(database, hashes)
+		for _, database := range Databases() {
+			if hashes, ok := n.databases[database]; ok {
+				n.databases[database] = a.database(database, hashes)
+			}
 		}
 		for i, text := range n.leftOut {
 			n.leftOut[i] = a.text(text)
@@ -34,8 +37,13 @@ func (r *Recording) Anonymise() {
 	}
 }
 
-// An anonymiser remembers the stand-ins.
-type anonymiser struct {
+// NewAnonymiser returns an Anonymiser that has seen nothing yet.
+func NewAnonymiser() *Anonymiser {
+	return &Anonymiser{names: map[string]string{}, macs: map[string]string{}, addresses: map[netip.Addr]string{}, texts: map[string]string{}}
+}
+
+// An Anonymiser remembers the stand-ins.
+type Anonymiser struct {
 	names     map[string]string // Of nodes, cut at the first dot.
 	nameRE    *regexp.Regexp    // Any of them as a word.
 	macs      map[string]string
@@ -60,7 +68,7 @@ func usedFields() map[string][]string {
 }
 
 // learn collects the names of nodes.
-func (a *anonymiser) learn(databases map[string]map[string]Hash) {
+func (a *Anonymiser) learn(databases map[string]map[string]Hash) {
 	var names []string
 	for key, row := range databases[ConfigDB] {
 		table, rest, _ := strings.Cut(key, "|")
@@ -87,26 +95,36 @@ func (a *anonymiser) learn(databases map[string]map[string]Hash) {
 	slices.Sort(names)
 	for _, name := range names {
 		short, _, _ := strings.Cut(strings.TrimSpace(name), ".")
-		if _, isMAC := parseMAC(name); short != "" && !isMAC && a.names[short] == "" {
+		if _, isMAC := parseMAC(name); short != "" && !isMAC && !reserved(short) && a.names[short] == "" {
 			a.names[short] = fmt.Sprintf("node-%d", len(a.names)+1)
 		}
 	}
 }
 
+// reserved says whether a word has a meaning in the databases: a node may be
+// called like it, and the keys must stay what they are.
+func reserved(word string) bool {
+	if strings.ToUpper(word) == word && strings.ContainsFunc(word, unicode.IsLetter) {
+		return true // A table.
+	}
+	return slices.Contains([]string{"localhost", "global", "sonic", "switch", "eth0", "asic0", "up", "down", "true", "false"}, strings.ToLower(word)) ||
+		interfaceRE.MatchString(word)
+}
+
 // compile makes the expression that finds the names in other text, with the
 // domain that may follow; the longest first.
-func (a *anonymiser) compile() {
+func (a *Anonymiser) compile() {
 	var words []string
 	for name := range a.names {
 		words = append(words, regexp.QuoteMeta(name))
 	}
 	slices.SortFunc(words, func(x, y string) int { return len(y) - len(x) })
 	if len(words) > 0 {
-		a.nameRE = regexp.MustCompile(`(?i)(^|[^0-9A-Za-z_])(` + strings.Join(words, "|") + `)((?:\.[0-9A-Za-z-]*[A-Za-z][0-9A-Za-z-]*)*)($|[^0-9A-Za-z_])`)
+		a.nameRE = regexp.MustCompile(`(?i)(^|[^0-9A-Za-z])(` + strings.Join(words, "|") + `)((?:\.[0-9A-Za-z-]*[A-Za-z][0-9A-Za-z-]*)*)($|[^0-9A-Za-z])`)
 	}
 }
 
-func (a *anonymiser) database(database string, hashes map[string]Hash) map[string]Hash {
+func (a *Anonymiser) database(database string, hashes map[string]Hash) map[string]Hash {
 	out := make(map[string]Hash, len(hashes))
 	separator := ":"
 	if database == ConfigDB || database == StateDB {
@@ -133,7 +151,7 @@ func (a *anonymiser) database(database string, hashes map[string]Hash) map[strin
 
 // key replaces within a key. In that of a neighbour the address begins where
 // the name of an interface ends, with the same character between its parts.
-func (a *anonymiser) key(database, key string) string {
+func (a *Anonymiser) key(database, key string) string {
 	if rest, ok := strings.CutPrefix(key, "NEIGH_TABLE:"); ok && database == ApplDB {
 		if port, address, ok := strings.Cut(rest, ":"); ok {
 			return "NEIGH_TABLE:" + port + ":" + a.text(address)
@@ -143,9 +161,9 @@ func (a *anonymiser) key(database, key string) string {
 }
 
 // interfaceRE matches names of interfaces, which tell nothing.
-var interfaceRE = regexp.MustCompile(`^[A-Za-z]{1,16}-?[0-9]{1,4}([/:._][0-9A-Za-z]{1,6})*(f[0-9]+)?(np[0-9]+)?$`)
+var interfaceRE = regexp.MustCompile(`(?i)^(ethernet|eth|et|etp|swp|port|nic|mlx|rdma|roce|bond|po|portchannel|en[ops]?|enp|hu|te|fo|xe|ge|hundredgige|fortygige|twentyfivegige|tengige|gigabitethernet|twohundredgige|fourhundredgige|e|p)-?([0-9]{1,4}[/:._a-z-]{0,2}){1,6}(np[0-9]+)?$`)
 
-func (a *anonymiser) field(field, value string) string {
+func (a *Anonymiser) field(field, value string) string {
 	switch field {
 	case "lldp_rem_sys_desc":
 		return systemOf(value)
@@ -155,7 +173,7 @@ func (a *anonymiser) field(field, value string) string {
 			return stand
 		}
 		return a.text(value)
-	case "lldp_rem_port_desc", "lldp_rem_port_id":
+	case "lldp_rem_port_desc", "lldp_rem_port_id", "alias":
 		if _, isMAC := parseMAC(strings.TrimSpace(value)); isMAC || interfaceRE.MatchString(value) || value == "" {
 			return a.text(value)
 		}
@@ -179,11 +197,11 @@ func systemOf(description string) string {
 
 var (
 	macRE     = regexp.MustCompile(`(?i)\b[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}\b|\b[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}\b`)
-	addressRE = regexp.MustCompile(`(?i)\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}`)
+	addressRE = regexp.MustCompile(`(?i)\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:\.[0-9]{1,3}){0,3}`)
 )
 
 // text replaces addresses and names within any text.
-func (a *anonymiser) text(text string) string {
+func (a *Anonymiser) text(text string) string {
 	if strings.HasPrefix(text, "SAI_") || strings.Trim(text, "0123456789") == "" || strings.Contains(text, "oid:0x") && !strings.Contains(text, "|") {
 		return text // Most of all: counters, their names, their objects.
 	}
@@ -207,7 +225,7 @@ func (a *anonymiser) text(text string) string {
 }
 
 // mac keeps the spelling of an address: the separators and the case.
-func (a *anonymiser) mac(text string) string {
+func (a *Anonymiser) mac(text string) string {
 	mac, ok := parseMAC(text)
 	if !ok || mac == "00:00:00:00:00:00" || mac == "ff:ff:ff:ff:ff:ff" {
 		return text
@@ -237,7 +255,7 @@ const standInMAC = "02:00:5e:"
 
 // address replaces an IP address by one of those that are for documents, or
 // for carriers' own use (RFC 3849, RFC 6598).
-func (a *anonymiser) address(text string) string {
+func (a *Anonymiser) address(text string) string {
 	address, err := netip.ParseAddr(text)
 	if err != nil || address.IsUnspecified() || address.IsLoopback() {
 		return text
