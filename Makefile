@@ -5,7 +5,8 @@ LDFLAGS := -s -w -X github.com/prometheus/common/version.Version=$(VERSION)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 DEMO := 127.0.0.1:14791
 
-need = command -v $(1) >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy --no-install-recommends $(1); }
+# need installs the packages $(2) where the command $(1) is missing.
+need = command -v $(1) >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy --no-install-recommends $(2); }
 
 .PHONY: help build demo test test-full lint format golden bench deps
 
@@ -16,7 +17,7 @@ build: ## The binary, static and stripped.
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o roce_exporter .
 
 demo: build ## The exporter on a captured switch, and what it exports.
-	@$(call need,curl)
+	@$(call need,curl,curl)
 	@./roce_exporter --replay collectors/testdata/nvidia --web.listen-address=$(DEMO) --log.level=warn & pid=$$!; \
 	trap 'kill $$pid 2>/dev/null' EXIT; \
 	for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.3; kill -0 $$pid 2>/dev/null || exit 1; curl -s -o /dev/null http://$(DEMO)/-/healthy && break; done; \
@@ -43,4 +44,5 @@ bench: deps ## What a scrape costs, against a client that drops the replies.
 	go test -p 1 -run '^TestCost' -count=1 -v . ./collectors -cost
 
 deps: ## What the tests need beside Go, on Debian.
-	@$(call need,redis-server)
+	@$(call need,redis-server,redis-server)
+	@$(call need,gcc,gcc libc6-dev)
