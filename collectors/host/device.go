@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // knownDrivers are those whose statistics are known: their devices are read
@@ -92,48 +93,89 @@ func isGuestVF(files fs.FS, dir string) bool {
 // ports are "p0", "p0s1".
 var representor = regexp.MustCompile(`^(c\d+)?pf\d`)
 
-func isRepresentor(files fs.FS, netdev string) bool {
-	name, _ := readText(files, path.Join("class/net", netdev, "phys_port_name"))
-	return representor.MatchString(name)
+// keepRole is how long it is kept whether a device is a representor, which it
+// is from its birth on. The kernel takes the RTNL lock to tell, which another
+// device that hangs may hold.
+const keepRole = time.Hour
+
+func (r *Reader) isRepresentor(netdev string) bool {
+	dir := path.Join("class/net", netdev)
+	if siblings, _ := list(r.Sys, path.Join(dir, "device/net")); len(siblings) < 2 {
+		return false
+	}
+	is, _ := keep(r, r.roles, netdev+" "+r.index(netdev), keepRole, func() (bool, error) {
+		name, err := readText(r.Sys, path.Join(dir, "phys_port_name"))
+		if err != nil && !isNone(err) {
+			return false, err
+		}
+		return representor.MatchString(name), nil
+	})
+	return is
 }
 
-// members of a bond.
+// index tells a device from another that had its name before.
+func (r *Reader) index(netdev string) string {
+	text, _ := readText(r.Sys, path.Join("class/net", netdev, "ifindex"))
+	return text
+}
+
+// members lists those of a bond. The links are asked first: for the file the
+// kernel takes the RTNL lock.
 func members(files fs.FS, netdev string) []string {
-	text, _ := readText(files, path.Join("class/net", netdev, "bonding/slaves"))
-	return strings.Fields(text)
+	dir := path.Join("class/net", netdev)
+	if !exists(files, path.Join(dir, "bonding")) {
+		return nil
+	}
+	var names []string
+	links, _ := list(files, dir)
+	for _, link := range links {
+		if name, ok := strings.CutPrefix(link, "lower_"); ok {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		text, _ := readText(files, path.Join(dir, "bonding/slaves"))
+		names = strings.Fields(text)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // portNetdev finds the network device of an RDMA port.
-func portNetdev(files fs.FS, rdma string, port, ports int) string {
+func (r *Reader) portNetdev(rdma string, port, ports int) string {
 	dir := path.Join("class/infiniband", rdma)
-	own, _ := list(files, path.Join(dir, "device/net"))
-	virtual := len(own) == 0 && !exists(files, path.Join(dir, "device"))
+	own, _ := list(r.Sys, path.Join(dir, "device/net"))
+	virtual := !exists(r.Sys, path.Join(dir, "device"))
+	if len(own) == 0 && !virtual {
+		return "" // It is in another network namespace.
+	}
 	// The GIDs name devices without a look at their network namespace: a name
 	// counts only where the device beneath has it too, or a bond over it.
 	gids := path.Join(dir, "ports", strconv.Itoa(port), "gid_attrs/ndevs")
-	indexes, _ := list(files, gids)
+	indexes, _ := list(r.Sys, gids)
 	slices.SortFunc(indexes, compareIndex)
 	for _, index := range indexes[:min(len(indexes), gidLimit)] {
-		name, err := readText(files, path.Join(gids, index))
+		name, err := readText(r.Sys, path.Join(gids, index))
 		if err != nil || name == "" || strings.Contains(name, "/") {
 			continue
 		}
-		if slices.Contains(own, name) || virtual && exists(files, path.Join("class/net", name)) ||
-			slices.ContainsFunc(members(files, name), func(m string) bool { return len(own) == 0 || slices.Contains(own, m) }) {
+		if slices.Contains(own, name) || virtual && exists(r.Sys, path.Join("class/net", name)) ||
+			slices.ContainsFunc(members(r.Sys, name), func(m string) bool { return slices.Contains(own, m) }) {
 			return name
 		}
 	}
-	own = slices.DeleteFunc(own, func(name string) bool { return isRepresentor(files, name) })
+	if virtual { // Soft RoCE tells.
+		name, _ := readText(r.Sys, path.Join(dir, "parent"))
+		return name
+	}
+	own = slices.DeleteFunc(own, r.isRepresentor)
 	if len(own) == 1 && ports == 1 {
 		return own[0]
 	}
 	for _, name := range own { // A card whose ports share one PCI function.
-		if at, _ := readText(files, path.Join("class/net", name, "dev_port")); at == strconv.Itoa(port-1) && ports > 1 {
+		if at, _ := readText(r.Sys, path.Join("class/net", name, "dev_port")); ports > 1 && at == strconv.Itoa(port-1) {
 			return name
 		}
-	}
-	if name, err := readText(files, path.Join(dir, "parent")); err == nil { // Soft RoCE.
-		return name
 	}
 	return ""
 }

@@ -80,24 +80,27 @@ func (e *liveEthtool) Statistics(name string) (map[string]uint64, error) {
 	defer e.buffers.Put(b)
 	for range 2 {
 		*b = buffer{}
-		asked, err := conn.StatsWithBuffer(name, &b.names, &b.values)
-		if err != nil {
+		if _, err := conn.StatsWithBuffer(name, &b.names, &b.values); err != nil {
 			return nil, err
 		}
-		if s, ok := b.statistics(len(asked)); ok {
+		if s, ok := b.statistics(); ok && len(s) > 0 {
 			return s, nil
+		}
+		// Nothing is what a device without statistics has, and what the kernel
+		// gives to both calls if their number changed before.
+		if info, err := conn.DriverInfo(name); err != nil || info.NStats == 0 {
+			return nil, err
 		}
 	}
 	return nil, ErrRaced
 }
 
-
 // statistics pairs names and values; false: they do not belong together. The
 // fields are not exported, which hides them from no reader but reflect.
-func (b *buffer) statistics(atLeast int) (map[string]uint64, bool) {
+func (b *buffer) statistics() (map[string]uint64, bool) {
 	names, values := reflect.ValueOf(&b.names).Elem(), reflect.ValueOf(&b.values).Elem()
 	n := int(names.FieldByName("len").Uint())
-	if uint64(n) != values.FieldByName("n_stats").Uint() || n < atLeast || n > ethtool.MAX_GSTRINGS {
+	if uint64(n) != values.FieldByName("n_stats").Uint() || n > ethtool.MAX_GSTRINGS {
 		return nil, false
 	}
 	text, numbers := names.FieldByName("data").Bytes(), values.FieldByName("data")

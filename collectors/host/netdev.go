@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,7 +31,7 @@ func (r *Reader) ReadNetdev(name string) (*Netdev, error) {
 	d := findDevice(r.Sys, path.Join(dir, "device"))
 	n.Kind, n.Driver, n.PCI = d.kind, d.driver, d.pci
 	n.Members = members(r.Sys, name)
-	if n.Members != nil || exists(r.Sys, path.Join(dir, "bonding")) {
+	if exists(r.Sys, path.Join(dir, "bonding")) {
 		n.Kind = Bond
 	}
 	err := r.readDriver(n, t)
@@ -60,7 +61,7 @@ func (r *Reader) readDriver(n *Netdev, t tally) error {
 	if r.Sources.Ethtool == nil {
 		return nil
 	}
-	driver, err := keep(r, r.drivers, n.Name, func() (Driver, error) { return r.Sources.Ethtool.Driver(n.Name) })
+	driver, err := keep(r, r.drivers, n.Name+" "+r.index(n.Name), keepFor, func() (Driver, error) { return r.Sources.Ethtool.Driver(n.Name) })
 	switch {
 	case err == nil:
 		n.Firmware = driver.Firmware
@@ -69,6 +70,7 @@ func (r *Reader) readDriver(n *Netdev, t tally) error {
 		}
 		if n.PCI == "" && pciAddress.MatchString(driver.Bus) {
 			n.PCI = driver.Bus
+			n.Kind = cmp.Or(n.Kind, Physical) // A copy of /sys without its links.
 		}
 	case !isNone(err):
 		return fmt.Errorf("driver: %w", err)

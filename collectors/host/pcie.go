@@ -27,7 +27,7 @@ func (r *Reader) readPCIe(n *Netdev, d device, t tally) {
 		link.MaxSpeed = lower(link.MaxSpeed, t.transfers(d.slot, "max_link_speed"))
 	}
 	config := path.Join(d.dir, "config")
-	payload, err := keep(r, r.payload, config, func() (*float64, error) { return readPayload(r.Sys, config) })
+	payload, err := keep(r, r.payload, config, keepFor, func() (*float64, error) { return readPayload(r.Sys, config) })
 	if err != nil && !isNone(err) && !errors.Is(err, fs.ErrPermission) {
 		t.unreadable(err)
 	}

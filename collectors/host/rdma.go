@@ -29,7 +29,7 @@ func (r *Reader) ReadRDMA(name string) (*RDMA, error) {
 	device.BoardID = t.text(path.Join(dir, "board_id"))
 	device.NodeGUID = t.text(path.Join(dir, "node_guid"))
 	device.IWARP = strings.HasPrefix(t.text(path.Join(dir, "node_type")), "4:") // "4: RNIC"
-	numbers := portNumbers(r.Sys, name)
+	numbers, err := portNumbers(r.Sys, name)
 	for _, number := range numbers {
 		device.Ports = append(device.Ports, r.readPort(device, number, len(numbers), t))
 	}
@@ -41,8 +41,8 @@ func (r *Reader) ReadRDMA(name string) (*RDMA, error) {
 	if _, gone := fs.Stat(r.Sys, dir); gone != nil { // What else is missing says nothing.
 		return nil, fmt.Errorf("RDMA device: pulled while it was read: %w", gone)
 	}
-	if len(device.Ports) == 0 {
-		return device, fmt.Errorf("RDMA device %s: no ports can be read", name)
+	if err != nil {
+		return device, fmt.Errorf("RDMA device %s: %w", name, err)
 	}
 	return device, nil
 }
@@ -51,8 +51,8 @@ func (r *Reader) ReadRDMA(name string) (*RDMA, error) {
 const softRoCE = "rdma_rxe"
 
 // portNumbers lists the ports of an RDMA device.
-func portNumbers(files fs.FS, rdma string) []int {
-	names, _ := list(files, path.Join("class/infiniband", rdma, "ports"))
+func portNumbers(files fs.FS, rdma string) ([]int, error) {
+	names, err := list(files, path.Join("class/infiniband", rdma, "ports"))
 	var numbers []int
 	for _, name := range names {
 		if n, err := strconv.Atoi(name); err == nil && n > 0 {
@@ -60,7 +60,7 @@ func portNumbers(files fs.FS, rdma string) []int {
 		}
 	}
 	slices.Sort(numbers)
-	return numbers
+	return numbers, err
 }
 
 func (r *Reader) readPort(device *RDMA, number, ports int, t tally) RDMAPort {
@@ -78,7 +78,7 @@ func (r *Reader) readPort(device *RDMA, number, ports int, t tally) RDMAPort {
 	t.counters(path.Join(dir, "counters"), r.options.Wanted.Counters, p.Counters, device.Driver)
 	t.counters(path.Join(dir, "hw_counters"), r.options.Wanted.HWCounters, p.HWCounters, device.Driver)
 
-	p.Netdev = portNetdev(r.Sys, device.Name, number, ports)
+	p.Netdev = r.portNetdev(device.Name, number, ports)
 	if p.Netdev != "" {
 		p.Members = members(r.Sys, p.Netdev)
 		if mtu := t.number(path.Join("class/net", p.Netdev, "mtu")); mtu != nil && !device.IWARP {
@@ -86,7 +86,7 @@ func (r *Reader) readPort(device *RDMA, number, ports int, t tally) RDMAPort {
 		}
 		p.ECN = readECN(t, p.Netdev, p.Members)
 	}
-	p.GIDs, _ = keep(r, r.gids, dir, func() (*GIDs, error) { return countGIDs(t, dir), nil })
+	p.GIDs, _ = keep(r, r.gids, dir, keepFor, func() (*GIDs, error) { return countGIDs(t, dir), nil })
 	p.DefaultTOS = t.number(path.Join("kernel/config/rdma_cm", device.Name, "ports", of, "default_roce_tos"))
 	p.TrafficClass = trafficClass(t, path.Join("class/infiniband", device.Name, "tc", of, "traffic_class"))
 	return p

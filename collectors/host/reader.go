@@ -27,6 +27,7 @@ type Reader struct {
 	drivers map[string]kept[Driver]
 	payload map[string]kept[*float64]
 	gids    map[string]kept[*GIDs]
+	roles   map[string]kept[bool]
 }
 
 // kept is what is not read at every scrape.
@@ -39,18 +40,18 @@ type kept[T any] struct {
 func NewReader(sources Sources, options Options) *Reader {
 	return &Reader{
 		Sources: sources, options: options, now: time.Now,
-		drivers: map[string]kept[Driver]{}, payload: map[string]kept[*float64]{}, gids: map[string]kept[*GIDs]{},
+		drivers: map[string]kept[Driver]{}, payload: map[string]kept[*float64]{}, gids: map[string]kept[*GIDs]{}, roles: map[string]kept[bool]{},
 	}
 }
 
 // keep returns what is remembered under a key, or reads it. Errors are not
 // remembered.
-func keep[T any](r *Reader, all map[string]kept[T], key string, read func() (T, error)) (T, error) {
+func keep[T any](r *Reader, all map[string]kept[T], key string, every time.Duration, read func() (T, error)) (T, error) {
 	now := r.now()
 	r.mu.Lock()
 	k, ok := all[key]
 	r.mu.Unlock()
-	if ok && now.Sub(k.since) < keepFor {
+	if ok && now.Sub(k.since) < every {
 		return k.value, nil
 	}
 	value, err := read()
@@ -61,7 +62,7 @@ func keep[T any](r *Reader, all map[string]kept[T], key string, read func() (T, 
 	defer r.mu.Unlock()
 	all[key] = kept[T]{value, now}
 	for other, k := range all { // Of devices that have gone.
-		if now.Sub(k.since) > 10*keepFor {
+		if now.Sub(k.since) > 10*every {
 			delete(all, other)
 		}
 	}
@@ -69,7 +70,8 @@ func keep[T any](r *Reader, all map[string]kept[T], key string, read func() (T, 
 }
 
 // List finds the devices that are there now. It reads nothing that a device
-// has to answer.
+// has to answer, and nothing new for which the kernel takes the RTNL lock: a
+// device that hangs may hold it.
 func (r *Reader) List() (Inventory, error) {
 	var found Inventory
 	var failed []error
@@ -87,9 +89,9 @@ func (r *Reader) List() (Inventory, error) {
 			continue
 		}
 		found.RDMA = append(found.RDMA, name)
-		ports := portNumbers(r.Sys, name)
+		ports, _ := portNumbers(r.Sys, name)
 		for _, port := range ports {
-			netdev := portNetdev(r.Sys, name, port, len(ports))
+			netdev := r.portNetdev(name, port, len(ports))
 			named[netdev] = true
 			for _, member := range members(r.Sys, netdev) {
 				named[member] = true
@@ -97,7 +99,7 @@ func (r *Reader) List() (Inventory, error) {
 		}
 	}
 	for _, name := range look("class/net") {
-		if !r.options.selected(name) || !named[name] && !r.isKnown(name) || isRepresentor(r.Sys, name) {
+		if !r.options.selected(name) || !named[name] && !r.isKnown(name) || r.isRepresentor(name) {
 			continue
 		}
 		found.Netdevs = append(found.Netdevs, name)
