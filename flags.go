@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +28,9 @@ type flags struct {
 	noSelf, lifecycle, pprof bool
 	config                   string
 	check, autoReload        bool
-	switchMode               mode
+	switchMode, hostMode     mode
+	sysPath, procPath        string
+	include, exclude         pattern
 	disableDefaults          bool
 	databaseDir, replay      string
 	memoryLimit              byteSize
@@ -53,6 +56,9 @@ func newApp() (*kingpin.Application, *flags) {
 	app.Flag("log.format", "Format of the lines that are logged: logfmt, json.").Default("logfmt").EnumVar(&f.logFormat, "logfmt", "json")
 	app.Flag("config.file", "Configuration file (YAML). Without one the defaults hold.").StringVar(&f.config)
 	app.Flag("sonic.database-dir", "Directory of SONiC's database_config.json.").Default("/var/run/redis/sonic-db").StringVar(&f.databaseDir)
+	app.Flag("path.sysfs", "Where sysfs is mounted.").Default("/sys").StringVar(&f.sysPath)
+	app.Flag("path.procfs", "Where procfs is mounted.").Default("/proc").StringVar(&f.procPath)
+
 	app.Flag("runtime.memory-limit", "Memory that the process keeps below if it can (64MiB; 0 for none); a switch that needs more gets it. GOMEMLIMIT has precedence.").Default("48MiB").SetValue(&f.memoryLimit)
 	app.Flag("runtime.gomaxprocs", "CPUs that the process uses at a time (0 for all). GOMAXPROCS has precedence.").Default("1").IntVar(&f.maxProcs)
 	app.Flag("version", "Print the version.").BoolVar(&f.version)
@@ -69,6 +75,9 @@ func newApp() (*kingpin.Application, *flags) {
 	serve.Flag("config.check", "Check the configuration file and exit.").BoolVar(&f.check)
 	serve.Flag("config.enable-auto-reload", "Reload the configuration file when it has changed.").BoolVar(&f.autoReload)
 	serve.Flag("collector.switch", "Read a SONiC switch. Without either form: if there is one. In the environment: true, false, auto.").SetValue(&f.switchMode)
+	serve.Flag("collector.host", "Read the NICs of a host. Without either form: if there is an RDMA device or a NIC of a known driver, and no switch. In the environment: true, false, auto.").SetValue(&f.hostMode)
+	serve.Flag("host.device-include", "Regular expression of the whole names of network and RDMA devices to read. Has precedence over host.device_include of the configuration.").PlaceHolder("REGEXP").SetValue(&f.include)
+	serve.Flag("host.device-exclude", "The same of those not to read.").PlaceHolder("REGEXP").SetValue(&f.exclude)
 	serve.Flag("collector.disable-defaults", "Run no collectors but those that are asked for.").BoolVar(&f.disableDefaults)
 	serve.Flag("replay", "Serve the capture in this directory instead of what is on this machine.").PlaceHolder("DIR").StringVar(&f.replay)
 
@@ -108,6 +117,26 @@ func (m *mode) Set(text string) error {
 		*m = on
 	}
 	return nil
+}
+
+// pattern is a regular expression that must match a whole name; empty: none.
+type pattern struct {
+	text   string
+	regexp *regexp.Regexp
+}
+
+func (p *pattern) String() string { return p.text }
+
+func (p *pattern) Set(text string) error {
+	*p = pattern{text: text}
+	if text == "" {
+		return nil
+	}
+	_, err := regexp.Compile(text) // Before the anchors: they would make "a)|(?:b" a good one.
+	if err == nil {
+		p.regexp, err = regexp.Compile("^(?:" + text + ")$")
+	}
+	return err
 }
 
 // byteSize is a number of bytes as GOMEMLIMIT has it.

@@ -23,7 +23,6 @@ import (
 	sloggokit "github.com/tjhop/slog-gokit"
 
 	"roce_exporter/collectors"
-	"roce_exporter/collectors/sonic"
 	"roce_exporter/exporter"
 )
 
@@ -99,11 +98,12 @@ func serve(ctx context.Context, f *flags, logger *slog.Logger, hangup <-chan os.
 	if err != nil {
 		return err
 	}
+	b := &builder{flags: f, catalog: catalog}
 	listen := splitAddresses(f.listen)
 	e, err := exporter.New(exporter.Options{
 		Catalog: catalog, Logger: logger, ConfigFile: f.config, DisableExporterMetrics: f.noSelf,
 		AfterScrape: f.afterScrape,
-		Build:       func(c exporter.Config) ([]exporter.Enabled, error) { return build(f, catalog, c) },
+		Build:       b.build,
 		Web: exporter.WebOptions{
 			TelemetryPath: f.telemetryPath, MaxRequests: f.maxRequests, Lifecycle: f.lifecycle, Pprof: f.pprof,
 			Listen: &web.FlagConfig{WebListenAddresses: &listen, WebSystemdSocket: &f.systemdSocket, WebConfigFile: &f.webConfig},
@@ -161,55 +161,4 @@ func splitAddresses(values []string) []string {
 		}
 	}
 	return addresses
-}
-
-// build makes the collectors that the flags and the configuration want.
-func build(f *flags, catalog *collectors.Catalog, c exporter.Config) ([]exporter.Enabled, error) {
-	if f.switchMode == off || f.switchMode == auto && f.disableDefaults {
-		return nil, nil
-	}
-	enabled := exporter.Enabled{Auto: f.switchMode == auto}
-	var source collectors.SwitchSource
-	if f.replay != "" {
-		capture, err := sonic.OpenCapture(os.DirFS(f.replay))
-		if err != nil {
-			return nil, fmt.Errorf("--replay %s: %w", f.replay, err)
-		}
-		source = sonic.Fixed{Read: capture}
-	} else {
-		live := sonic.NewLive(f.databaseDir, liveOptions(c))
-		source, enabled.Close = live, live.Close
-	}
-	enabled.Collector = collectors.NewSwitch(catalog, source, switchOptions(c))
-	return []exporter.Enabled{enabled}, nil
-}
-
-func liveOptions(c exporter.Config) sonic.LiveOptions {
-	options := sonic.LiveOptions{Timeout: time.Duration(c.Scrape.Timeout) / 4, Username: c.Switch.Redis.Username}
-	if file := string(c.Switch.Redis.PasswordFile); file != "" {
-		options.Password = func() (string, error) {
-			password, err := os.ReadFile(file)
-			return strings.TrimRight(string(password), "\r\n"), err
-		}
-	}
-	return options
-}
-
-func switchOptions(c exporter.Config) collectors.SwitchOptions {
-	return collectors.SwitchOptions{
-		AllQueues:         c.Switch.Queues == "all",
-		AllPriorities:     c.Switch.Priorities == "all",
-		Windows:           c.Switch.Windows,
-		VOQ:               c.Switch.VOQ,
-		PauseDurationUnit: c.Switch.PauseDurationUnit,
-		Include:           c.Switch.Ports.Include.Regexp,
-		Exclude:           c.Switch.Ports.Exclude.Regexp,
-		AttachedMACLimit:  c.Switch.AttachedMACLimit,
-		FullNames:         c.Node.Names == "full",
-		RefreshConfig:     time.Duration(c.Refresh.Config),
-		RefreshFDB:        time.Duration(c.Refresh.FDB),
-		Timeout:           time.Duration(c.Scrape.Timeout),
-		SeriesLimit:       c.Limits.Series,
-		Policy:            c.Intent(),
-	}
 }

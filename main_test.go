@@ -42,12 +42,17 @@ func TestMain(m *testing.M) {
 func TestEnvironment(t *testing.T) {
 	want := []string{
 		"ROCE_EXPORTER_COLLECTOR_DISABLE_DEFAULTS",
+		"ROCE_EXPORTER_COLLECTOR_HOST",
 		"ROCE_EXPORTER_COLLECTOR_SWITCH",
 		"ROCE_EXPORTER_CONFIG_CHECK",
 		"ROCE_EXPORTER_CONFIG_ENABLE_AUTO_RELOAD",
 		"ROCE_EXPORTER_CONFIG_FILE",
+		"ROCE_EXPORTER_HOST_DEVICE_EXCLUDE",
+		"ROCE_EXPORTER_HOST_DEVICE_INCLUDE",
 		"ROCE_EXPORTER_LOG_FORMAT",
 		"ROCE_EXPORTER_LOG_LEVEL",
+		"ROCE_EXPORTER_PATH_PROCFS",
+		"ROCE_EXPORTER_PATH_SYSFS",
 		"ROCE_EXPORTER_REPLAY",
 		"ROCE_EXPORTER_RUNTIME_GOMAXPROCS",
 		"ROCE_EXPORTER_RUNTIME_MEMORY_LIMIT",
@@ -93,7 +98,7 @@ func parseFlags(t *testing.T, args ...string) (*flags, error) {
 func TestDefaultFlags(t *testing.T) {
 	got, err := parseFlags(t)
 	want := &flags{
-		listen: []string{":14791"}, telemetryPath: "/metrics", maxRequests: 40, databaseDir: "/var/run/redis/sonic-db",
+		listen: []string{":14791"}, telemetryPath: "/metrics", maxRequests: 40, databaseDir: "/var/run/redis/sonic-db", sysPath: "/sys", procPath: "/proc",
 		memoryLimit: 48 << 20, maxProcs: 1, logLevel: "info", logFormat: "logfmt",
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -106,12 +111,17 @@ func TestDefaultFlags(t *testing.T) {
 func TestFlagsByArgumentAndByEnvironment(t *testing.T) {
 	set := [][2]string{
 		{"collector.disable-defaults", "true"},
+		{"collector.host", "true"},
 		{"collector.switch", "true"},
 		{"config.check", "true"},
 		{"config.enable-auto-reload", "true"},
 		{"config.file", "/etc/roce_exporter/roce_exporter.yml"},
+		{"host.device-exclude", "lo"},
+		{"host.device-include", "mlx5_.+|ens.+"},
 		{"log.format", "json"},
 		{"log.level", "debug"},
+		{"path.procfs", "/host/proc"},
+		{"path.sysfs", "/host/sys"},
 		{"replay", "/tmp/capture"},
 		{"runtime.gomaxprocs", "2"},
 		{"runtime.memory-limit", "64MiB"},
@@ -129,7 +139,9 @@ func TestFlagsByArgumentAndByEnvironment(t *testing.T) {
 	want := flags{
 		listen: []string{"127.0.0.1:1", "[::1]:2"}, webConfig: "/etc/roce_exporter/web.yml", systemdSocket: true, telemetryPath: "/m", maxRequests: 7,
 		noSelf: true, lifecycle: true, pprof: true, config: "/etc/roce_exporter/roce_exporter.yml", check: true, autoReload: true,
-		switchMode: on, disableDefaults: true, databaseDir: "/run/sonic-db", replay: "/tmp/capture",
+		switchMode: on, hostMode: on, sysPath: "/host/sys", procPath: "/host/proc",
+		include: pattern{"mlx5_.+|ens.+", regexp.MustCompile("^(?:mlx5_.+|ens.+)$")}, exclude: pattern{"lo", regexp.MustCompile("^(?:lo)$")},
+		disableDefaults: true, databaseDir: "/run/sonic-db", replay: "/tmp/capture",
 		memoryLimit: 64 << 20, maxProcs: 2, logLevel: "debug", logFormat: "json", version: true,
 	}
 	var args []string
@@ -205,7 +217,8 @@ func TestSwitchMode(t *testing.T) {
 		{on, true, "forced"},
 		{off, true, "none"},
 	} {
-		enabled, err := build(&flags{switchMode: test.mode, disableDefaults: test.disableDefaults}, catalog, exporter.DefaultConfig())
+		b := builder{flags: &flags{switchMode: test.mode, hostMode: off, disableDefaults: test.disableDefaults}, catalog: catalog}
+		enabled, err := b.build(exporter.DefaultConfig())
 		got := "none"
 		if len(enabled) > 0 {
 			got = "forced"

@@ -44,6 +44,7 @@ type place struct {
 type Builder struct {
 	catalog *Catalog
 	asic    *dto.LabelPair // Appended to every series of a switch with several ASICs.
+	driver  string         // Of the objects at hand.
 	pairs   map[string]*dto.LabelPair
 	sets    map[uint64]*labelSet // By the hash of the labels.
 	hashing maphash.Seed
@@ -83,6 +84,10 @@ func (b *Builder) ASIC(name string) {
 	}
 }
 
+// Driver sets whose raw names Counters takes from now on; empty: those of no
+// driver.
+func (b *Builder) Driver(name string) { b.driver = name }
+
 // Add adds one value. The label values are in the order of the family's labels.
 func (b *Builder) Add(name string, value float64, labelValues ...string) {
 	i, ok := b.catalog.byName[name]
@@ -103,6 +108,20 @@ func (b *Builder) AddBool(name string, value bool, labelValues ...string) {
 	b.Add(name, 0, labelValues...)
 }
 
+// Maybe adds a value that may be unknown.
+func (b *Builder) Maybe(name string, value *float64, labelValues ...string) {
+	if value != nil {
+		b.Add(name, *value, labelValues...)
+	}
+}
+
+// MaybeBool adds 1 or 0, or nothing if it is unknown.
+func (b *Builder) MaybeBool(name string, value *bool, labelValues ...string) {
+	if value != nil {
+		b.AddBool(name, *value, labelValues...)
+	}
+}
+
 // Object begins the next object: what Counters adds from now on is of this one,
 // and for each label set the first value wins.
 func (b *Builder) Object() { b.number++ }
@@ -118,7 +137,7 @@ func (b *Builder) Counters(source string, values []float64, keep func(priority s
 	rows := b.catalog.sources[source].rows
 	for i := range rows {
 		r := &rows[i]
-		if b.object[r.choice].chosen == b.number {
+		if r.driver != "" && r.driver != b.driver || b.object[r.choice].chosen == b.number {
 			continue
 		}
 		value := 0.0
@@ -295,6 +314,7 @@ func (b *Builder) next(total int) {
 func (b *Builder) Reset() {
 	clear(b.samples)
 	b.ASIC("")
+	b.Driver("")
 }
 
 // add adds a sample to a family.

@@ -91,7 +91,8 @@ type object struct {
 // A row is an origin with its placeholder filled in.
 type row struct {
 	family   int
-	raw      []int // Of the names of its object.
+	driver   string // That it holds for; empty: any.
+	raw      []int  // Of the names of its object.
 	scale    float64
 	divisor  float64
 	priority string   // What the placeholder stands for; empty: none.
@@ -155,7 +156,7 @@ func (c *Catalog) addOrigin(familyIndex int, o Origin) error {
 		priorities = []string{"0", "1", "2", "3", "4", "5", "6", "7"}
 	}
 	for _, priority := range priorities {
-		r := row{family: familyIndex, scale: cmp.Or(o.Scale, 1), divisor: 1, priority: priority}
+		r := row{family: familyIndex, driver: o.Driver, scale: cmp.Or(o.Scale, 1), divisor: 1, priority: priority}
 		if whole := math.Round(1 / r.scale); r.scale < 1 && math.Abs(whole*r.scale-1) < 1e-12 {
 			r.scale, r.divisor = 1, whole // 400000/1e6 is 0.4, 400000*1e-6 is not.
 		}

@@ -5,7 +5,7 @@ package collectors
 // Sources is the table of the places where raw names are found.
 func Sources() []RawSource {
 	port, queue, pg := []string{"port"}, []string{"port", "queue", "type"}, []string{"port", "pg"}
-	return []RawSource{
+	return append([]RawSource{
 		{Name: "counters.port", Object: "port", Where: "COUNTERS_DB `COUNTERS:<port>`", Labels: port, Group: "PORT"},
 		{Name: "counters.port.drops", Object: "port", Where: "COUNTERS_DB `COUNTERS:<port>`", Labels: port, Group: "PORT_BUFFER_DROP"},
 		{Name: "counters.port.watchdog", Object: "port", Where: "COUNTERS_DB `COUNTERS:<port>`", Labels: port, Group: "PFCWD"},
@@ -32,7 +32,7 @@ func Sources() []RawSource {
 		{Name: "file", Where: "files of the node", Facts: true},
 		{Name: "policy", Where: "`policy` of the exporter's configuration", Facts: true},
 		{Name: "exporter", Where: "the exporter itself", Facts: true},
-	}
+	}, nicSources()...)
 }
 
 // sai returns the origin of one SAI statistic, or of the sum of several.
@@ -49,9 +49,13 @@ func AllFamilies() []Family {
 	var all []Family
 	for _, part := range [][]Family{
 		nodeFamilies(), portFamilies(), pfcFamilies(), queueFamilies(), groupFamilies(), watchdogFamilies(),
-		controlFamilies(), qosFamilies(), policyFamilies(),
+		controlFamilies(), qosFamilies(), policyFamilies(), nicFamilies(),
 	} {
 		all = append(all, part...)
+	}
+	origins := nicOrigins()
+	for i := range all {
+		all[i].From = append(all[i].From[:len(all[i].From):len(all[i].From)], origins[all[i].Name]...)
 	}
 	return all
 }
@@ -65,7 +69,7 @@ func nodeFamilies() []Family {
 			[]string{"node", "role", "fabric", "tier", "platform", "hwsku", "os_version"},
 			[]Origin{
 				fact("config", "DEVICE_METADATA|localhost hostname, platform, hwsku"),
-				fact("file", "/etc/sonic/sonic_version.yml build_version"), fact("exporter", "node.* of the configuration"),
+				fact("file", "/etc/sonic/sonic_version.yml build_version"), fact("proc", "sys/kernel/hostname, sys/kernel/osrelease"), fact("exporter", "node.* of the configuration"),
 			},
 		},
 		{"roce_node_boot_time_seconds", "Time the node booted, in seconds since the epoch.", Gauge, nil, one(fact("file", "/proc/stat btime"))},
@@ -89,11 +93,14 @@ func portFamilies() []Family {
 		{
 			"roce_port_info", "Identity of the port, fields that the device does not have are empty.", Info,
 			[]string{"port", "alias", "kind", "driver", "firmware", "pci_address", "mac"},
-			[]Origin{fact("config", "PORT|<port> alias, role")},
+			[]Origin{
+				fact("config", "PORT|<port> alias, role"),
+				fact("driver", "driver, firmware-version, bus-info"), fact("sysfs", "class/net/<port>/device, address"),
+			},
 		},
-		{"roce_port_admin_up", "Whether the port is switched on.", Gauge, port, []Origin{fact("appl", "PORT_TABLE:<port> admin_status"), fact("config", "PORT|<port> admin_status")}},
-		{"roce_port_oper_up", "Whether the port has a link.", Gauge, port, []Origin{fact("appl", "PORT_TABLE:<port> oper_status"), fact("state", "PORT_TABLE|<port> netdev_oper_status")}},
-		{"roce_port_speed_bytes_per_second", "Operating speed of the port, absent while it is down or the speed unknown.", Gauge, port, one(fact("state", "PORT_TABLE|<port> speed"))},
+		{"roce_port_admin_up", "Whether the port is switched on.", Gauge, port, []Origin{fact("appl", "PORT_TABLE:<port> admin_status"), fact("config", "PORT|<port> admin_status"), fact("sysfs", "class/net/<port>/flags")}},
+		{"roce_port_oper_up", "Whether the port has a link.", Gauge, port, []Origin{fact("appl", "PORT_TABLE:<port> oper_status"), fact("state", "PORT_TABLE|<port> netdev_oper_status"), fact("sysfs", "class/net/<port>/operstate")}},
+		{"roce_port_speed_bytes_per_second", "Operating speed of the port, absent while it is down or the speed unknown.", Gauge, port, []Origin{fact("state", "PORT_TABLE|<port> speed"), fact("sysfs", "class/net/<port>/speed")}},
 		{"roce_port_configured_speed_bytes_per_second", "Configured speed of the port.", Gauge, port, one(fact("config", "PORT|<port> speed"))},
 		{
 			"roce_port_mtu_bytes", "MTU of the port as configured, as programmed into the ASIC less its framing, or as the kernel has it.", Gauge,
@@ -101,7 +108,7 @@ func portFamilies() []Family {
 			[]Origin{
 				fact("config", "PORT|<port> mtu"),
 				{Source: "asic", Raw: []string{"SAI_PORT_ATTR_MTU"}, Note: "less 22 bytes, 54 on a port with a MACsec profile"},
-				fact("state", "PORT_TABLE|<port> mtu"),
+				fact("state", "PORT_TABLE|<port> mtu"), fact("sysfs", "class/net/<port>/mtu"),
 			},
 		},
 		count("roce_port_receive_bytes_total", "Bytes received by the port.", sai(c, "SAI_PORT_STAT_IF_IN_OCTETS")),
@@ -171,6 +178,7 @@ func pfcFamilies() []Family {
 				fact("config", "PORT_QOS_MAP|<port> pfc_enable"),
 				fact("asic", "SAI_PORT_ATTR_PRIORITY_FLOW_CONTROL"),
 				{Source: "asic", Raw: []string{"SAI_PORT_ATTR_PRIORITY_FLOW_CONTROL_TX"}, Note: "in separate mode"},
+				fact("dcbnl", "struct ieee_pfc pfc_en"),
 			},
 		},
 		{"roce_pfc_receive_enabled", "Whether the ASIC obeys received PFC frames for the priority, only where this is set apart from sending.", Gauge, []string{"port", "priority", "source"}, one(fact("asic", "SAI_PORT_ATTR_PRIORITY_FLOW_CONTROL_RX"))},
@@ -260,7 +268,7 @@ func qosFamilies() []Family {
 		{
 			"roce_port_dscp_info", "The PFC priority and the queue that packets with the DSCP get on the port.", Info,
 			[]string{"port", "dscp", "priority", "queue"},
-			[]Origin{fact("config", "PORT_QOS_MAP|<port> dscp_to_tc_map, tc_to_queue_map, tc_to_pg_map, pfc_to_pg_map")},
+			[]Origin{fact("config", "PORT_QOS_MAP|<port> dscp_to_tc_map, tc_to_queue_map, tc_to_pg_map, pfc_to_pg_map"), fact("dcbnl", "DCB_ATTR_IEEE_APP_TABLE")},
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"roce_exporter/collectors/sonic"
@@ -53,6 +54,7 @@ type Switch struct {
 
 	mapping sync.Mutex
 	builder *Builder // Held while a reading is mapped.
+	ports   atomic.Pointer[map[string]bool]
 }
 
 // A namespace is a namespace of the switch with its reader.
@@ -108,6 +110,7 @@ func (s *Switch) Collect(ctx context.Context) (Reading, error) {
 	m := newMapper(s.builder, &s.options)
 	var out Reading
 	var errs []error
+	ports := map[string]bool{}
 	read := false
 	for i, n := range namespaces {
 		o := outcomes[i]
@@ -131,6 +134,9 @@ func (s *Switch) Collect(ctx context.Context) (Reading, error) {
 			}
 		}
 		m.add(o.reading, len(namespaces) > 1)
+		for i := range o.reading.Ports {
+			ports[o.reading.Ports[i].Name] = true
+		}
 		if d := o.reading.Device; out.Node.Name == "" {
 			out.Node = Node{Name: d.Hostname, Platform: d.Platform, HWSKU: d.HWSKU, OSVersion: d.OSVersion}
 		}
@@ -139,6 +145,7 @@ func (s *Switch) Collect(ctx context.Context) (Reading, error) {
 			Missing: o.reading.Skipped.Missing, Raced: o.reading.Skipped.Raced,
 		})
 	}
+	s.ports.Store(&ports)
 	var duplicates int
 	out.Samples, duplicates, out.Dropped = m.b.Samples(s.options.SeriesLimit)
 	out.Skipped.Duplicate += duplicates
@@ -146,6 +153,18 @@ func (s *Switch) Collect(ctx context.Context) (Reading, error) {
 		return out, err
 	}
 	return out, nil
+}
+
+// Ports are the names of the ports of the last reading, or of one that is made
+// for the purpose.
+func (s *Switch) Ports(ctx context.Context) map[string]bool {
+	if s.ports.Load() == nil {
+		_, _ = s.Collect(ctx) // What is wrong with it is for the scrape to say.
+	}
+	if ports := s.ports.Load(); ports != nil {
+		return *ports
+	}
+	return nil
 }
 
 // sourceNames gives each Redis instance of a namespace the name that users

@@ -73,7 +73,7 @@ func (m *mapper) addControl(r *sonic.Reading, several bool) {
 		if g.Enabled != nil {
 			m.off[g.Name] = !*g.Enabled
 		}
-		m.optional("roce_flex_counter_enabled", g.Enabled, g.Name)
+		m.b.MaybeBool("roce_flex_counter_enabled", g.Enabled, g.Name)
 		if g.Interval > 0 {
 			m.b.Add("roce_flex_counter_interval_seconds", g.Interval.Seconds(), g.Name)
 		}
@@ -97,7 +97,7 @@ func (m *mapper) addControl(r *sonic.Reading, several bool) {
 	if !r.LastChange.IsZero() {
 		m.b.Add("roce_counters_last_change_timestamp_seconds", seconds(r.LastChange), "PORT")
 	}
-	m.optional("roce_pfcwd_big_red_switch", r.BigRedSwitch)
+	m.b.MaybeBool("roce_pfcwd_big_red_switch", r.BigRedSwitch)
 }
 
 // counters maps raw values unless syncd does not poll them: then they are
@@ -108,30 +108,16 @@ func (m *mapper) counters(source string, values []float64, keep func(string) boo
 	}
 }
 
-// optional adds a 0/1 value that may be unknown.
-func (m *mapper) optional(family string, value *bool, labels ...string) {
-	if value != nil {
-		m.b.AddBool(family, *value, labels...)
-	}
-}
-
-// number adds a value that may be unknown.
-func (m *mapper) number(family string, value *float64, labels ...string) {
-	if value != nil {
-		m.b.Add(family, *value, labels...)
-	}
-}
-
 func (m *mapper) addPort(p *sonic.Port) {
 	b, name := m.b, p.Name
 	b.Add("roce_port_info", 1, name, p.Alias, p.Kind, "", "", "", "")
-	m.optional("roce_port_admin_up", p.AdminUp, name)
-	m.optional("roce_port_oper_up", p.OperUp, name)
-	m.number("roce_port_speed_bytes_per_second", p.Speed, name)
-	m.number("roce_port_configured_speed_bytes_per_second", p.ConfiguredSpeed, name)
-	m.number("roce_port_mtu_bytes", p.ConfigMTU, name, "config")
-	m.number("roce_port_mtu_bytes", p.ASICMTU, name, "asic")
-	m.number("roce_port_mtu_bytes", p.KernelMTU, name, "kernel")
+	m.b.MaybeBool("roce_port_admin_up", p.AdminUp, name)
+	m.b.MaybeBool("roce_port_oper_up", p.OperUp, name)
+	m.b.Maybe("roce_port_speed_bytes_per_second", p.Speed, name)
+	m.b.Maybe("roce_port_configured_speed_bytes_per_second", p.ConfiguredSpeed, name)
+	m.b.Maybe("roce_port_mtu_bytes", p.ConfigMTU, name, "config")
+	m.b.Maybe("roce_port_mtu_bytes", p.ASICMTU, name, "asic")
+	m.b.Maybe("roce_port_mtu_bytes", p.KernelMTU, name, "kernel")
 	m.addPortCounters(p)
 	m.addLink(p)
 	m.addPFC(p)
@@ -257,7 +243,7 @@ func (m *mapper) addQoS(p *sonic.Port) {
 		for _, priority := range g.Priorities {
 			m.b.Add("roce_pg_lossless", 1, p.Name, index, strconv.Itoa(priority))
 		}
-		m.number("roce_pg_headroom_size_bytes", g.Headroom, p.Name, index)
+		m.b.Maybe("roce_pg_headroom_size_bytes", g.Headroom, p.Name, index)
 	}
 }
 
@@ -268,8 +254,8 @@ func (m *mapper) addWatchdog(p *sonic.Port) {
 		}
 		m.b.AddBool("roce_pfcwd_enabled", p.Watchdog.Configured, p.Name, strconv.Itoa(queue))
 	}
-	m.number("roce_pfcwd_detection_time_seconds", p.Watchdog.Detection, p.Name)
-	m.number("roce_pfcwd_restoration_time_seconds", p.Watchdog.Restore, p.Name)
+	m.b.Maybe("roce_pfcwd_detection_time_seconds", p.Watchdog.Detection, p.Name)
+	m.b.Maybe("roce_pfcwd_restoration_time_seconds", p.Watchdog.Restore, p.Name)
 	if p.Watchdog.Action != "" {
 		m.b.Add("roce_pfcwd_action_info", 1, p.Name, p.Watchdog.Action)
 	}
@@ -286,7 +272,7 @@ func (m *mapper) addQueue(q *sonic.Queue) {
 		}
 	}
 	m.counters("counters.queue.watchdog", q.Counters, nil, q.Port, index)
-	m.optional("roce_pfcwd_storm_active", q.Stormed, q.Port, index)
+	m.b.MaybeBool("roce_pfcwd_storm_active", q.Stormed, q.Port, index)
 	for i, values := range q.Watermarks {
 		m.b.Object()
 		m.counters("watermarks.queue", values, nil, q.Port, index, q.Type, m.windows[i])
@@ -304,8 +290,8 @@ func (m *mapper) addGroup(g *sonic.PriorityGroup) {
 }
 
 func (m *mapper) addPool(p *sonic.BufferPool) {
-	m.number("roce_buffer_pool_size_bytes", p.Size, p.Name)
-	m.number("roce_buffer_pool_headroom_size_bytes", p.Headroom, p.Name)
+	m.b.Maybe("roce_buffer_pool_size_bytes", p.Size, p.Name)
+	m.b.Maybe("roce_buffer_pool_headroom_size_bytes", p.Headroom, p.Name)
 	for i, values := range p.Watermarks {
 		m.b.Object()
 		m.counters("watermarks.pool", values, nil, p.Name, m.windows[i])

@@ -153,8 +153,12 @@ const switchCollector = "switch"
 func (e *Exporter) addNode(b *collectors.Builder, g *generation) {
 	role, node := "host", collectors.Node{}
 	for _, r := range g.runners {
-		if r.name == switchCollector && (!r.auto || e.states.found(r.name)) {
+		switch {
+		case r.auto && !e.states.found(r.name):
+		case r.name == switchCollector:
 			role, node = "switch", e.states.node(r.name)
+		case role == "host":
+			node = e.states.node(r.name)
 		}
 	}
 	name := cmp.Or(g.config.Node.Name, node.Name)

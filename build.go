@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"roce_exporter/collectors"
+	"roce_exporter/collectors/host"
+	"roce_exporter/collectors/sonic"
+	"roce_exporter/exporter"
+)
+
+// A builder makes the collectors that the flags and a configuration want.
+type builder struct {
+	flags   *flags
+	catalog *collectors.Catalog
+	once    sync.Once
+	live    host.Sources // Of this machine: one set of sockets, whatever is reloaded.
+}
+
+func (b *builder) build(c exporter.Config) ([]exporter.Enabled, error) {
+	if b.flags.replay != "" {
+		return b.replay(c)
+	}
+	var enabled []exporter.Enabled
+	live := sonic.NewLive(b.flags.databaseDir, liveOptions(c))
+	var aSwitch *collectors.Switch
+	if b.wants(b.flags.switchMode) {
+		aSwitch = collectors.NewSwitch(b.catalog, live, switchOptions(c))
+		enabled = append(enabled, exporter.Enabled{Collector: aSwitch, Auto: b.flags.switchMode == auto, Close: live.Close})
+	}
+	if b.wants(b.flags.hostMode) {
+		b.once.Do(func() { b.live = host.NewLive(b.flags.sysPath, b.flags.procPath) })
+		options := b.hostOptions(c)
+		options.IsSwitch = func(ctx context.Context) (bool, map[string]bool) {
+			if _, err := live.Switch(); errors.Is(err, sonic.ErrNotFound) {
+				return false, nil
+			}
+			if aSwitch == nil {
+				return !options.Required, nil // The databases are there, but nobody reads them.
+			}
+			return true, aSwitch.Ports(ctx)
+		}
+		enabled = append(enabled, exporter.Enabled{Collector: collectors.NewHost(b.catalog, b.live, options), Auto: b.flags.hostMode == auto})
+	}
+	return enabled, nil
+}
+
+// wants says whether a collector is to run, or to look whether it can.
+func (b *builder) wants(m mode) bool {
+	return m == on || m == auto && !b.flags.disableDefaults
+}
+
+// replay makes the collectors of a capture, of what is in it.
+func (b *builder) replay(c exporter.Config) ([]exporter.Enabled, error) {
+	dir := os.DirFS(b.flags.replay)
+	var enabled []exporter.Enabled
+	capture, err := sonic.OpenCapture(dir)
+	if err != nil && !errors.Is(err, sonic.ErrNotFound) {
+		return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, err)
+	}
+	isSwitch := err == nil && b.wants(b.flags.switchMode)
+	if isSwitch {
+		s := collectors.NewSwitch(b.catalog, sonic.Fixed{Read: capture}, switchOptions(c))
+		enabled = append(enabled, exporter.Enabled{Collector: s, Auto: b.flags.switchMode == auto})
+	}
+	if _, sys := fs.Stat(dir, "sys"); sys == nil && b.wants(b.flags.hostMode) {
+		sources, err := host.ReadCapture(dir)
+		if err != nil {
+			return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, err)
+		}
+		options := b.hostOptions(c)
+		options.Now, err = captureClock(dir)
+		if err != nil {
+			return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, err)
+		}
+		options.IsSwitch = func(context.Context) (bool, map[string]bool) { return isSwitch, nil }
+		enabled = append(enabled, exporter.Enabled{Collector: collectors.NewHost(b.catalog, sources, options), Auto: b.flags.hostMode == auto})
+	} else if err != nil {
+		return nil, fmt.Errorf("--replay %s: %w, nor is there a directory sys", b.flags.replay, err)
+	}
+	return enabled, nil
+}
+
+// captureClock is the clock of the node when the capture was made.
+func captureClock(dir fs.FS) (func() time.Time, error) {
+	data, err := fs.ReadFile(dir, "meta.json")
+	if err != nil {
+		return nil, err
+	}
+	var meta struct{ Clock time.Time }
+	if err := json.Unmarshal(data, &meta); err != nil {
+		return nil, fmt.Errorf("meta.json: %w", err)
+	}
+	return func() time.Time { return meta.Clock }, nil
+}
+
+func liveOptions(c exporter.Config) sonic.LiveOptions {
+	options := sonic.LiveOptions{Timeout: time.Duration(c.Scrape.Timeout) / 4, Username: c.Switch.Redis.Username}
+	if file := string(c.Switch.Redis.PasswordFile); file != "" {
+		options.Password = func() (string, error) {
+			password, err := os.ReadFile(file)
+			return strings.TrimRight(string(password), "\r\n"), err
+		}
+	}
+	return options
+}
+
+func switchOptions(c exporter.Config) collectors.SwitchOptions {
+	return collectors.SwitchOptions{
+		AllQueues:         c.Switch.Queues == "all",
+		AllPriorities:     c.Switch.Priorities == "all",
+		Windows:           c.Switch.Windows,
+		VOQ:               c.Switch.VOQ,
+		PauseDurationUnit: c.Switch.PauseDurationUnit,
+		Include:           c.Switch.Ports.Include.Regexp,
+		Exclude:           c.Switch.Ports.Exclude.Regexp,
+		AttachedMACLimit:  c.Switch.AttachedMACLimit,
+		FullNames:         c.Node.Names == "full",
+		RefreshConfig:     time.Duration(c.Refresh.Config),
+		RefreshFDB:        time.Duration(c.Refresh.FDB),
+		Timeout:           time.Duration(c.Scrape.Timeout),
+		SeriesLimit:       c.Limits.Series,
+		Policy:            c.Intent(),
+	}
+}
+
+func (b *builder) hostOptions(c exporter.Config) collectors.HostOptions {
+	return collectors.HostOptions{
+		AllPriorities: c.Host.Priorities == "all",
+		RawStats:      c.Host.RawStats,
+		Include:       cmp.Or(b.flags.include.regexp, c.Host.DeviceInclude.Regexp),
+		Exclude:       cmp.Or(b.flags.exclude.regexp, c.Host.DeviceExclude.Regexp),
+		Timeout:       time.Duration(c.Scrape.Timeout),
+		SeriesLimit:   c.Limits.Series,
+		Policy:        c.Intent(),
+		Required:      b.flags.hostMode == on,
+	}
+}

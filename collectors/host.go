@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"roce_exporter/collectors/host"
+)
+
+// HostOptions say what to export of a host.
+type HostOptions struct {
+	AllPriorities    bool // Drops and ECN not only of lossless priorities.
+	RawStats         []string
+	Include, Exclude *regexp.Regexp
+	Timeout          time.Duration // The longest that a reading may take.
+	SeriesLimit      int           // 0: none.
+	Policy           *Policy       // nil: nothing intended.
+
+	// Required says that the operator asked for the collector: a host without
+	// any device is no error then, and none to be silent about.
+	Required bool
+	// IsSwitch says that the machine is a switch: its own collector speaks for
+	// the node and for the ports that it lists, and unless this one is
+	// required there is nothing left to say. nil: it is none.
+	IsSwitch func(ctx context.Context) (is bool, ports map[string]bool)
+	// Now is the clock of the node; nil: that of this machine.
+	Now func() time.Time
+}
+
+// A Host is the collector of a host's NICs.
+type Host struct {
+	catalog *Catalog
+	reader  *host.Reader
+	options HostOptions
+
+	inventory flight[listing]
+	facts     flight[host.Host]
+
+	mu      sync.Mutex
+	netdevs map[string]*device[*host.Netdev]
+	rdma    map[string]*device[*host.RDMA]
+
+	mapping sync.Mutex
+	builder *Builder // Held while a reading is mapped.
+}
+
+type listing struct {
+	host.Inventory
+	err error
+}
+
+// A device is a device known since the start, with the one read of it that may
+// run.
+type device[T any] struct {
+	name   string
+	here   bool
+	flight flight[told[T]]
+}
+
+// A told is what a device said; both may be set.
+type told[T any] struct {
+	value T
+	err   error
+}
+
+// A heard is what a scrape got of it.
+type heard[T any] struct {
+	told[T]
+	age time.Duration
+}
+
+// maxGone is how many devices that have gone are remembered: the functions of
+// containers come and go under new names.
+const maxGone = 64
+
+var errGone = errors.New("the device has gone")
+
+// NewHost returns the collector.
+func NewHost(catalog *Catalog, sources host.Sources, options HostOptions) *Host {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	wanted := host.Wanted{
+		Ethtool: catalog.Wanted("ethtool"), Netdev: catalog.Wanted("netdev"), DCB: catalog.Wanted("dcb"),
+		Counters: catalog.Wanted("counters"), HWCounters: catalog.Wanted("hw_counters"),
+	}
+	reader := host.NewReader(sources, host.Options{Include: options.Include, Exclude: options.Exclude, Wanted: wanted, RawStats: options.RawStats})
+	return &Host{
+		catalog: catalog, reader: reader, options: options, builder: catalog.NewBuilder(),
+		netdevs: map[string]*device[*host.Netdev]{}, rdma: map[string]*device[*host.RDMA]{},
+	}
+}
+
+// Name is the collector's label value.
+func (*Host) Name() string { return "host" }
+
+// Collect reads all devices side by side: one that hangs costs what it would
+// have said, and nothing else.
+func (h *Host) Collect(ctx context.Context) (Reading, error) {
+	var ports map[string]bool
+	isSwitch := false
+	if h.options.IsSwitch != nil {
+		isSwitch, ports = h.options.IsSwitch(ctx)
+	}
+	if isSwitch && !h.options.Required {
+		return Reading{}, fmt.Errorf("%w: this is a switch", ErrNotFound)
+	}
+	list, _, err := h.inventory.get(ctx, h.options.Timeout, func(context.Context) listing {
+		found, err := h.reader.List()
+		return listing{found, err}
+	})
+	if err = errors.Join(err, list.err); err != nil && len(list.Netdevs)+len(list.RDMA) == 0 {
+		return Reading{}, fmt.Errorf("devices: %w", err)
+	}
+	list.Netdevs = slices.DeleteFunc(slices.Clone(list.Netdevs), func(name string) bool { return ports[name] })
+	if len(list.Netdevs)+len(list.RDMA) == 0 && !h.options.Required {
+		return Reading{}, fmt.Errorf("%w: no RDMA device and no NIC of a known driver", ErrNotFound)
+	}
+	h.mu.Lock()
+	netdevs, rdma := know(h.netdevs, list.Netdevs), know(h.rdma, list.RDMA)
+	h.mu.Unlock()
+
+	var wg sync.WaitGroup
+	var facts host.Host
+	wg.Go(func() {
+		facts, _, _ = h.facts.get(ctx, h.options.Timeout, func(context.Context) host.Host { return h.reader.ReadHost() })
+	})
+	netdevReads := readAll(ctx, &wg, netdevs, h.options.Timeout, h.reader.ReadNetdev)
+	rdmaReads := readAll(ctx, &wg, rdma, h.options.Timeout, h.reader.ReadRDMA)
+	wg.Wait()
+
+	h.mapping.Lock()
+	defer h.mapping.Unlock()
+	h.builder.Reset()
+	out := Reading{Node: Node{Name: facts.Hostname, OSVersion: facts.OSVersion}}
+	m := hostMapper{b: h.builder, options: &h.options, lossless: map[string]uint8{}, ofRDMA: map[string]bool{}}
+	if !isSwitch {
+		m.addHost(&facts)
+	}
+	for _, r := range rdmaReads {
+		m.learn(r.value)
+	}
+	for i, r := range netdevReads {
+		note := ""
+		if r.value != nil {
+			m.addNetdev(r.value)
+			note = r.value.Note
+			out.Skipped.addHost(r.value.Skipped)
+		}
+		out.Sources = append(out.Sources, Source{Name: netdevs[i].name, Err: r.err, Age: r.age, Via: "ethtool and /sys/class/net", Note: note})
+	}
+	for i, r := range rdmaReads {
+		note := ""
+		if r.value != nil {
+			m.addRDMA(r.value)
+			note = r.value.Note
+			out.Skipped.addHost(r.value.Skipped)
+		}
+		out.Sources = append(out.Sources, Source{Name: rdma[i].name, Err: r.err, Age: r.age, Via: "/sys/class/infiniband", Note: note})
+	}
+	var duplicates int
+	out.Samples, duplicates, out.Dropped = h.builder.Samples(h.options.SeriesLimit)
+	out.Skipped.Duplicate += duplicates
+	var errs []error
+	for _, s := range out.Sources {
+		if s.Err == nil {
+			return out, nil
+		}
+		if !errors.Is(s.Err, errGone) {
+			errs = append(errs, fmt.Errorf("%s: %w", s.Name, s.Err))
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+func (s *Skipped) addHost(o host.Skipped) {
+	s.Add(Skipped{Unreadable: o.Unreadable, Unparsable: o.Unparsable, Missing: o.Missing, Raced: o.Raced})
+}
+
+// know notes which devices are here now and returns all that are known, by
+// name.
+func know[T any](known map[string]*device[T], here []string) []*device[T] {
+	for _, d := range known {
+		d.here = false
+	}
+	for _, name := range here {
+		d := known[name]
+		if d == nil {
+			d = &device[T]{name: name}
+			known[name] = d
+		}
+		d.here = true
+	}
+	gone := 0
+	for name, d := range known {
+		if d.here {
+			continue
+		}
+		if gone++; gone > maxGone {
+			delete(known, name)
+		}
+	}
+	return slices.SortedFunc(maps.Values(known), func(a, b *device[T]) int { return strings.Compare(a.name, b.name) })
+}
+
+// readAll reads the devices that are here, side by side.
+func readAll[T any](ctx context.Context, wg *sync.WaitGroup, devices []*device[T], timeout time.Duration, get func(name string) (T, error)) []heard[T] {
+	reads := make([]heard[T], len(devices))
+	for i, d := range devices {
+		if !d.here {
+			reads[i].err = errGone
+			continue
+		}
+		wg.Go(func() {
+			r := &reads[i]
+			var err error
+			r.told, r.age, err = d.flight.get(ctx, timeout, func(context.Context) told[T] {
+				value, err := get(d.name)
+				return told[T]{value, err}
+			})
+			if err != nil {
+				r.err = err
+			}
+		})
+	}
+	return reads
+}
