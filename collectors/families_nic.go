@@ -220,13 +220,13 @@ func nicOrigins() map[string][]Origin {
 			hw(erdma, x+"_packets_cnt"), hw(rxe, soft),
 		}
 	})
-	origins["roce_rdma_cnp_sent_packets_total"] = []Origin{hw(mlx5, "np_cnp_sent"), hw(ice, "cnpSent"), hw(idpf, "cnpSent"), hw(bnxt, "tx_cnp_pkts"), hw(hns3, "tx_cnp_pkt"), hw(mana, "sent_cnps")}
+	origins["roce_rdma_cnp_sent_packets_total"] = []Origin{hw(mlx5, "np_cnp_sent"), hw(ice, "cnpSent"), hw(idpf, "cnpSent"), hw(bnxt, "tx_cnp_pkts"), hw(bnxt, "np_cnp_sent").note("other firmware"), hw(hns3, "tx_cnp_pkt"), hw(mana, "sent_cnps")}
 	origins["roce_rdma_cnp_handled_packets_total"] = []Origin{
-		hw(mlx5, "rp_cnp_handled"), hw(ice, "cnpHandled"), hw(idpf, "cnpHandled"), hw(bnxt, "rx_cnp_pkts").note("received"),
+		hw(mlx5, "rp_cnp_handled"), hw(ice, "cnpHandled"), hw(idpf, "cnpHandled"), hw(bnxt, "rx_cnp_pkts").note("received"), hw(bnxt, "rp_cnp_handled").note("other firmware"),
 		hw(hns3, "rx_cnp_pkt").note("received"), hw(mana, "received_cnps").note("received"),
 	}
 	origins["roce_rdma_cnp_ignored_packets_total"] = []Origin{hw(mlx5, "rp_cnp_ignored"), hw(ice, "cnpIgnored"), hw(idpf, "cnpIgnored")}
-	origins["roce_rdma_ecn_marked_packets_total"] = []Origin{hw(mlx5, "np_ecn_marked_roce_packets"), hw(ice, "RxECNMrkd"), hw(idpf, "RxECNMrkd"), hw(bnxt, "rx_ecn_marked_pkts"), hw(mana, "received_ecns")}
+	origins["roce_rdma_ecn_marked_packets_total"] = []Origin{hw(mlx5, "np_ecn_marked_roce_packets"), hw(ice, "RxECNMrkd"), hw(idpf, "RxECNMrkd"), hw(bnxt, "rx_ecn_marked_pkts"), hw(bnxt, "np_ecn_marked_roce_packets").note("other firmware"), hw(mana, "received_ecns")}
 	origins["roce_rdma_out_of_sequence_packets_total"] = []Origin{
 		hw(mlx5, "out_of_sequence"), hw(idpf, "Rcvd Out of order packets"), hw(bnxt, "oos_drop_count"), hw(mana, "responder_oos"), hw(rxe, "out_of_seq_request"),
 	}
@@ -247,7 +247,7 @@ func nicOrigins() map[string][]Origin {
 	origins["roce_rdma_icrc_errors_total"] = []Origin{hw(mlx5, "rx_icrc_encapsulated"), hw(idpf, "CRC errors")}
 	origins["roce_rdma_duplicate_requests_total"] = []Origin{hw(mlx5, "duplicate_request"), hw(bnxt, "dup_req"), hw(mana, "responder_dup_request"), hw(rxe, "duplicate_request")}
 	origins["roce_rdma_slow_restarts_total"] = []Origin{hw(mlx5, "roce_slow_restart")}
-	origins["roce_rdma_link_down_events_total"] = []Origin{hw(rxe, "link_downed")}
+	origins["roce_rdma_link_down_events_total"] = []Origin{{Source: "counters", Raw: []string{"link_downed"}}, hw(rxe, "link_downed")}
 	completion := func(raw, side, kind string) Origin { return hw(mlx5, raw).with("side", side).with("kind", kind) }
 	origins["roce_rdma_completion_errors_total"] = []Origin{
 		completion("req_cqe_error", "requester", "error"), completion("req_cqe_flush_error", "requester", "flushed"),

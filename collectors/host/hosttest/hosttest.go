@@ -11,17 +11,22 @@ import (
 	"testing/fstest"
 )
 
-// Read reads a capture of a host from a file of lines: "path = text" is a
-// file, "path + text" one more line of it, "path -> target" a link, "# text" a
-// remark.
+// Read reads a capture of a host from a file, see Parse.
 func Read(t testing.TB, file string) fstest.MapFS {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return Parse(t, string(text))
+}
+
+// Parse makes a capture of a host of lines: "path = text" is a file, "path +
+// text" one more line of it, "path -> target" a link, "# text" a remark.
+func Parse(t testing.TB, text string) fstest.MapFS {
+	t.Helper()
 	files := fstest.MapFS{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -44,7 +49,7 @@ func Read(t testing.TB, file string) fstest.MapFS {
 		case " = ":
 			files[name] = &fstest.MapFile{Data: []byte(value + "\n")}
 		default:
-			t.Fatalf("%s: no such line: %s", file, line)
+			t.Fatalf("no such line: %s", line)
 		}
 	}
 	return files
