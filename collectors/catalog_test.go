@@ -275,6 +275,23 @@ func TestEveryRawNameIsMappedOrIgnored(t *testing.T) {
 			}
 		}
 	}
+	for _, file := range hosts(t) {
+		for name, f := range hosttest.Read(t, file) {
+			raws, source := namesOf(f.Data), "ethtool"
+			if strings.Contains(name, "/hw_counters/") {
+				raws, source = []string{path.Base(name)}, "hw_counters"
+			} else if !strings.HasSuffix(name, "/statistics") {
+				continue
+			}
+			for _, raw := range raws {
+				for _, i := range IgnoredNames() {
+					if ok, _ := path.Match(i.Pattern, raw); ok && i.Source == source {
+						used[i] = true
+					}
+				}
+			}
+		}
+	}
 	for _, i := range IgnoredNames() {
 		if !used[i] && i.Reason != ownCode {
 			t.Errorf("no fixture has %s %s: is the pattern right?", i.Source, i.Pattern)

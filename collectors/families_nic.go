@@ -134,7 +134,7 @@ func nicOrigins() map[string][]Origin {
 		return []Origin{
 			nic(mlx5, x+"_prio{priority}_pause").note("only priorities that have PFC"),
 			nic(ice, x+"_priority_{priority}_xoff.nic").note("XOFF only"),
-			nic(i40e, "port."+x+"_priority_{priority}_xoff_"+x).note("XOFF only"),
+			nic(i40e, "port."+x+"_priority_{priority}_xoff_"+x).note("XOFF only"), nic(i40e, "port."+x+"_priority_{priority}_xoff").note("XOFF only; older kernels"),
 			nic(bnxt, x+"_pfc_ena_frames_pri{priority}"),
 			nic(hns3, "mac_"+x+"_pfc_pri{priority}_pkt_num"),
 			nic(cxgb4, x+"_ppp{priority}_frames"),
@@ -142,7 +142,7 @@ func nicOrigins() map[string][]Origin {
 		}
 	})
 	both("roce_pfc_receive_xon_frames_total", func(x, _ string) []Origin {
-		return []Origin{nic(ice, x+"_priority_{priority}_xon.nic"), nic(i40e, "port."+x+"_priority_{priority}_xon_"+x)}
+		return []Origin{nic(ice, x+"_priority_{priority}_xon.nic"), nic(i40e, "port."+x+"_priority_{priority}_xon_"+x), nic(i40e, "port."+x+"_priority_{priority}_xon").note("older kernels")}
 	})
 	both("roce_pfc_receive_pause_seconds_total", func(x, _ string) []Origin {
 		return []Origin{

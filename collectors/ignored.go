@@ -17,6 +17,8 @@ func IgnoredNames() []Ignored {
 		sizes     = "packet sizes: no rule needs them, and they are many"
 		countdown = "state of a countdown or of the last storm, no counter"
 		internal  = "state of a script of the switch"
+		sum       = "the sum of all priorities"
+		unit      = "a time without a known unit"
 	)
 	return []Ignored{
 		{"port", "SAI_PORT_STAT_ETHER_*_PKTS_*_OCTETS", sizes},
@@ -49,5 +51,28 @@ func IgnoredNames() []Ignored {
 		{"group", "SAI_INGRESS_PRIORITY_GROUP_STAT_PACKETS", "the queue of the same traffic has them"},
 		{"group", "SAI_INGRESS_PRIORITY_GROUP_STAT_BYTES", "the queue of the same traffic has them"},
 		{"group", "SAI_INGRESS_PRIORITY_GROUP_STAT_*_BYTES", poll},
+
+		{"ethtool", "rx_prio?_marked", "marked by the NIC because its own host is slow; its drops are exported"},
+		{"ethtool", "rx_global_pause_transition", "the frames and the time of global pause tell"},
+		{"ethtool", "rx*_ecn_mark", "of what reached the kernel, which RDMA never does"},
+		{"ethtool", `\[*\]: ?x_discards`, "of one ring; the port's are exported"},
+		{"ethtool", "?x_pfc_frames", sum},
+		{"ethtool", "frames_?x_pripause", sum},
+		{"ethtool", "mac_?x_pfc_pkt_num", sum},
+		{"ethtool", "mac_?x_pause_xoff_time", unit},
+		{"ethtool", "mac_tx_pfc_pri?_xoff_time", unit},
+		{"ethtool", "resume*_pause_events", "ends of what is counted where it begins"},
+		{"ethtool", "rx_discard_*_cos?", "by hardware queue, which is no priority"},
+		{"ethtool", "?x_total_*_discards", "of the rings; those for lack of descriptors are exported"},
+		{"ethtool", "tx_hwtstamp_discarded", "time stamps, not packets"},
+		{"ethtool", "*_discard", "what the card refuses on purpose, by its filters"},
+		{"ethtool", "*_filter_discards", "what the card refuses on purpose, by its filters"},
+		{"ethtool", "veb.?x_discards", "of the switch within the card"},
+		{"ethtool", "port.rx_priority_?_xon_2_xoff", "the change into the pause, not that out of it"},
+		{"hw_counters", "roce_slow_restart_cnps", "CNPs made by slow restart; the restarts are exported"},
+		{"hw_counters", "ip?InDiscards", "of all IP traffic, not of RDMA"},
+		{"hw_counters", "ecn_doorbell", "an internal event of the card"},
+		{"hw_counters", "received_cnp_count", "the port's received_cnps is the same"},
+		{"hw_counters", "?x_roce_discards", "of all causes together; those of RoCE are exported one by one"},
 	}
 }

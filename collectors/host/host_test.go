@@ -74,7 +74,7 @@ func TestClassCannotBeListed(t *testing.T) {
 
 func TestSelection(t *testing.T) {
 	r := newReader(t, readTree(t, "others.txt"), Options{
-		Include: regexp.MustCompile("^(.*soft|bro.*|.*re0|hns_0|huawei)$"), Exclude: regexp.MustCompile("^h"),
+		Include: regexp.MustCompile("^(broad.*|.*re0|hns_0|huawei)$"), Exclude: regexp.MustCompile("^h"),
 	})
 	found, err := r.List()
 	if want := (Inventory{Netdevs: []string{"broadcom"}, RDMA: []string{"bnxt_re0"}}); err != nil || !cmp.Equal(found, want) {
@@ -244,7 +244,7 @@ func (racedEthtool) Statistics(string) (map[string]uint64, error) { return nil, 
 // names as before, and the value of priority 4 stands at priority 3.
 func TestPFCMovesWhileStatisticsAreRead(t *testing.T) {
 	f := readTree(t, "connectx.txt")
-	f.MapFS["dcb/ens1f0np0.json"] = &fstest.MapFile{Data: []byte(`{"pfc": [4]}`)}
+	f.files["dcb/ens1f0np0.json"] = &fstest.MapFile{Data: []byte(`{"pfc": [4]}`)}
 	pause := index(t, wanted.Ethtool, "rx_prio3_pause")
 	for _, c := range []struct {
 		name  string
@@ -358,7 +358,7 @@ func TestPayload(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := readTree(t, "connectx.txt")
-			f.MapFS["sys/devices/pci0000:00/0000:00:01.0/0000:3b:00.0/config"] = &fstest.MapFile{Data: c.config}
+			f.files["sys/devices/pci0000:00/0000:00:01.0/0000:3b:00.0/config"] = &fstest.MapFile{Data: c.config}
 			n, err := newReader(t, f, Options{}).ReadNetdev("ens1f0np0")
 			if err != nil {
 				t.Fatal(err)
@@ -373,8 +373,8 @@ func TestPayload(t *testing.T) {
 // A virtual machine sees a virtual function as a card of its own.
 func TestVirtualFunctionOfAGuest(t *testing.T) {
 	f := readTree(t, "bond.txt")
-	f.MapFS["sys/class/net/ens1f0np0/device/vendor"] = &fstest.MapFile{Data: []byte("0x15b3\n")}
-	f.MapFS["sys/class/net/ens1f0np0/device/device"] = &fstest.MapFile{Data: []byte("0x101e\n")}
+	f.files["sys/class/net/ens1f0np0/device/vendor"] = &fstest.MapFile{Data: []byte("0x15b3\n")}
+	f.files["sys/class/net/ens1f0np0/device/device"] = &fstest.MapFile{Data: []byte("0x101e\n")}
 	n, err := newReader(t, f, Options{}).ReadNetdev("ens1f0np0")
 	if err != nil || n.Kind != VF || n.Ethtool != nil {
 		t.Errorf("%+v, %v", n, err)
@@ -396,8 +396,8 @@ func TestFactsAreKept(t *testing.T) {
 		return float64(d.Ports[0].GIDs.V2), d.Ports[0].Counters[0]
 	}
 	read()
-	f.MapFS[port+"gid_attrs/types/3"], f.errors = &fstest.MapFile{Data: []byte("RoCE v2\n")}, nil
-	f.MapFS[port+"counters/port_rcv_data"] = &fstest.MapFile{Data: []byte("251\n")}
+	f.files[port+"gid_attrs/types/3"], f.errors = &fstest.MapFile{Data: []byte("RoCE v2\n")}, nil
+	f.files[port+"counters/port_rcv_data"] = &fstest.MapFile{Data: []byte("251\n")}
 	if gids, counter := read(); gids != 2 || counter != 251 {
 		t.Errorf("at once: %v GIDs, counter %v", gids, counter)
 	}
@@ -443,7 +443,7 @@ sys/module/ib_uverbs/refcnt = 0
 	if diff := cmp.Diff(want, h); diff != "" {
 		t.Error(diff)
 	}
-	delete(f.MapFS, "proc/modules")
+	delete(f.files, "proc/modules")
 	if h := newReader(t, f, Options{}).ReadHost(); h.Modules != nil {
 		t.Errorf("a kernel without modules: %v", h.Modules)
 	}

@@ -110,7 +110,7 @@ func (r *Reader) readEthtool(n *Netdev, t tally) error {
 			n.Ethtool[i] = float64(value)
 		}
 	}
-	if n.Driver == "mlx5_core" {
+	if n.Driver == "mlx5_core" && len(statistics) > 0 {
 		n.PauseSeen = new(uint8)
 		for priority := range 8 {
 			if _, ok := statistics[fmt.Sprintf("rx_prio%d_pause", priority)]; ok {

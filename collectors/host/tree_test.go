@@ -20,7 +20,7 @@ import (
 // one more line of it, "path -> target" a link, "path ! error" a file that
 // cannot be read.
 type tree struct {
-	fstest.MapFS
+	files  fstest.MapFS // Not embedded: its other methods would go past Open.
 	mu     sync.Mutex
 	errors map[string]error
 	opened func(name string) // nil: nothing happens.
@@ -36,10 +36,10 @@ func (f *tree) Open(name string) (fs.File, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.errors[resolve(f.MapFS, name)]; err != nil {
+	if err := f.errors[resolve(f.files, name)]; err != nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
-	return f.MapFS.Open(name)
+	return f.files.Open(name)
 }
 
 func (f *tree) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -48,22 +48,34 @@ func (f *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := f.errors[name]; err != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 	}
-	return f.MapFS.ReadDir(name)
+	return f.files.ReadDir(name)
 }
 
 func (f *tree) Stat(name string) (fs.FileInfo, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.MapFS.Stat(name)
+	return f.files.Stat(name)
+}
+
+func (f *tree) ReadLink(name string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.files.ReadLink(name)
+}
+
+func (f *tree) Lstat(name string) (fs.FileInfo, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.files.Lstat(name)
 }
 
 // remove takes a directory away.
 func (f *tree) remove(dir string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for name := range f.MapFS {
+	for name := range f.files {
 		if strings.HasPrefix(name, dir+"/") {
-			delete(f.MapFS, name)
+			delete(f.files, name)
 		}
 	}
 }
@@ -79,7 +91,7 @@ func readTree(t *testing.T, file string) *tree {
 
 func parseTree(t *testing.T, text string) *tree {
 	t.Helper()
-	f := &tree{MapFS: fstest.MapFS{}, errors: map[string]error{}}
+	f := &tree{files: fstest.MapFS{}, errors: map[string]error{}}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -94,20 +106,20 @@ func parseTree(t *testing.T, text string) *tree {
 		name, value := line[:at], strings.TrimPrefix(line[at:], operator)
 		switch operator {
 		case " -> ":
-			f.MapFS[name] = &fstest.MapFile{Data: []byte(value), Mode: fs.ModeSymlink | 0o777}
+			f.files[name] = &fstest.MapFile{Data: []byte(value), Mode: fs.ModeSymlink | 0o777}
 		case " + ":
-			if f.MapFS[name] == nil {
-				f.MapFS[name] = &fstest.MapFile{}
+			if f.files[name] == nil {
+				f.files[name] = &fstest.MapFile{}
 			}
-			f.MapFS[name].Data = append(f.MapFS[name].Data, value+"\n"...)
+			f.files[name].Data = append(f.files[name].Data, value+"\n"...)
 		case " ! ":
-			f.MapFS[name] = &fstest.MapFile{}
+			f.files[name] = &fstest.MapFile{}
 			f.errors[name] = treeErrors[value]
 			if treeErrors[value] == nil {
 				t.Fatalf("no such error: %s", line)
 			}
 		case " = ", " =":
-			f.MapFS[name] = &fstest.MapFile{Data: []byte(value + "\n")}
+			f.files[name] = &fstest.MapFile{Data: []byte(value + "\n")}
 		default:
 			t.Fatalf("no such line: %s", line)
 		}
