@@ -3,8 +3,12 @@
 package collectors
 
 import (
+	"cmp"
 	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,4 +105,62 @@ func label(series, name string) string {
 		}
 	}
 	return ""
+}
+
+// The README's table of what each driver gives is rendered from the composed
+// hosts.
+func TestTableOfDrivers(t *testing.T) {
+	const begin, end = "<!-- drivers, rendered by go test ./collectors -update -->\n", "<!-- end of drivers -->\n"
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(readme), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatal("README.md: no place for the table")
+	}
+	golden(t, "../README.md", before+begin+driverTable(t)+end+after)
+}
+
+func driverTable(t *testing.T) string {
+	t.Helper()
+	drivers := []string{mlx5, ice, bnxt, ionic, hns3, qede, mana, cxgb4, i40e, idpf, rxe}
+	gives := map[string]map[string]bool{} // Families, then drivers.
+	for _, file := range hosts(t) {
+		_, out := collectHost(t, capturedHost(t, testCatalog(t), hosttest.Read(t, file), hostOptions()))
+		all, driverOf := parse(t, out), map[string]string{}
+		for series := range all {
+			if strings.HasPrefix(series, "roce_rdma_port_info{") {
+				driverOf[label(series, "device")] = label(series, "driver")
+			} else if strings.HasPrefix(series, "roce_port_info{") {
+				driverOf[label(series, "port")] = label(series, "driver")
+			}
+		}
+		for series := range all {
+			family, _, _ := strings.Cut(series, "{")
+			of := cmp.Or(label(series, "device"), label(series, "port"))
+			if of == "" || strings.HasPrefix(family, "roce_policy_") {
+				continue
+			}
+			if gives[family] == nil {
+				gives[family] = map[string]bool{}
+			}
+			gives[family][driverOf[of]] = true
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| family | " + strings.Join(drivers, " | ") + " |\n|---|" + strings.Repeat(":-:|", len(drivers)) + "\n")
+	for _, family := range slices.Sorted(maps.Keys(gives)) {
+		b.WriteString("| `" + family + "` |")
+		for _, d := range drivers {
+			mark := " |"
+			if gives[family][d] {
+				mark = " ✓ |"
+			}
+			b.WriteString(mark)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
