@@ -86,16 +86,10 @@ func start(t *testing.T, cmd *exec.Cmd, variables ...string) *subject {
 	return s
 }
 
-// startExporter starts the binary. A pass is a scrape.
+// startExporter starts the binary on a switch.
 func startExporter(t *testing.T, binary, databaseDir, config string) *subject {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	args := []string{"--web.listen-address=" + address, "--sonic.database-dir=" + databaseDir}
+	args := []string{"--sonic.database-dir=" + databaseDir}
 	if config != "" {
 		file := filepath.Join(t.TempDir(), "roce_exporter.yml")
 		if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
@@ -103,7 +97,20 @@ func startExporter(t *testing.T, binary, databaseDir, config string) *subject {
 		}
 		args = append(args, "--config.file="+file)
 	}
-	cmd := exec.Command(binary, args...)
+	return startCollector(t, binary, "switch", args...)
+}
+
+// startCollector starts the binary with a collector that has to succeed. A pass
+// is a scrape.
+func startCollector(t *testing.T, binary, collector string, args ...string) *subject {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	cmd := exec.Command(binary, append([]string{"--web.listen-address=" + address}, args...)...)
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	s := start(t, cmd)
@@ -142,7 +149,8 @@ func startExporter(t *testing.T, binary, databaseDir, config string) *subject {
 			t.Fatal(err)
 		}
 		took := time.Since(begin)
-		for _, want := range []string{`roce_scrape_collector_success{collector="switch"} 1`, `roce_scrape_series_dropped_total{collector="switch"} 0`} {
+		for _, metric := range []string{`roce_scrape_collector_success{collector=%q} 1`, `roce_scrape_series_dropped_total{collector=%q} 0`} {
+			want := fmt.Sprintf(metric, collector)
 			if !bytes.Contains(body.Bytes(), []byte(want)) {
 				t.Fatalf("no %s in the answer", want)
 			}

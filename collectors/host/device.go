@@ -38,16 +38,6 @@ func findDevice(files fs.FS, link string) device {
 	if target, err := fs.ReadLink(files, path.Join(d.dir, "driver")); err == nil {
 		d.driver = driverName(path.Base(target))
 	}
-	uevent, _ := readText(files, path.Join(d.dir, "uevent")) // Of a copy without links.
-	for line := range strings.Lines(uevent) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		switch {
-		case key == "DRIVER" && d.driver == "":
-			d.driver = driverName(value)
-		case key == "PCI_SLOT_NAME":
-			d.pci = value
-		}
-	}
 	// A sub-function lies beneath its PCI device, the PCI device beneath its slot.
 	for dir := d.dir; dir != "."; dir = path.Dir(dir) {
 		if pciAddress.MatchString(path.Base(dir)) {
@@ -56,6 +46,18 @@ func findDevice(files fs.FS, link string) device {
 				d.slot = above
 			}
 			break
+		}
+	}
+	if d.driver == "" || d.pci == "" { // A copy without links, or a device of another bus.
+		uevent, _ := readText(files, path.Join(d.dir, "uevent"))
+		for line := range strings.Lines(uevent) {
+			key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			switch {
+			case key == "DRIVER" && d.driver == "":
+				d.driver = driverName(value)
+			case key == "PCI_SLOT_NAME" && d.pci == "":
+				d.pci = value
+			}
 		}
 	}
 	switch {
@@ -145,7 +147,7 @@ func members(files fs.FS, netdev string) []string {
 func (r *Reader) portNetdev(rdma string, port, ports int) string {
 	dir := path.Join("class/infiniband", rdma)
 	own, _ := list(r.Sys, path.Join(dir, "device/net"))
-	virtual := !exists(r.Sys, path.Join(dir, "device"))
+	virtual := len(own) == 0 && !exists(r.Sys, path.Join(dir, "device"))
 	if len(own) == 0 && !virtual {
 		return "" // It is in another network namespace.
 	}

@@ -121,8 +121,11 @@ func readText(files fs.FS, name string) (string, error) {
 			b = append(b, 0)[:len(b)]
 		}
 		n, err := f.Read(b[len(b):cap(b)])
+		first := len(b) == 0
 		b = b[:len(b)+n]
-		if errors.Is(err, io.EOF) {
+		// The kernel fills what it is given as far as there is anything, if that
+		// is less than a page: a short line is all, and needs no second call.
+		if errors.Is(err, io.EOF) || err == nil && first && n > 0 && n < cap(b) && b[n-1] == '\n' {
 			return strings.TrimSpace(string(b)), nil
 		}
 		if err != nil {

@@ -246,7 +246,7 @@ var countsPFC = []string{"mlx5_core", "bnxt_en", "ice", "hns3"}
 func (n *Netdev) readStatistics(t tally, dir string, wanted Wanted) {
 	n.Netdev = newValues(wanted.Netdev)
 	for i, name := range wanted.Netdev {
-		if v := t.number(path.Join(dir, name)); v != nil {
+		if v := t.number(dir + "/" + name); v != nil {
 			n.Netdev[i] = *v
 		}
 	}

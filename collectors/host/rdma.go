@@ -131,7 +131,7 @@ func (t tally) counters(dir string, wanted Fields, values Values, driver string)
 		if _, ok := slices.BinarySearch(there, name); !ok {
 			continue
 		}
-		v := t.number(path.Join(dir, name))
+		v := t.number(dir + "/" + name)
 		if v == nil || driver == "ionic" && *v == math.MaxUint64 { // Its way to say that there is none.
 			continue
 		}
@@ -214,6 +214,9 @@ func trafficClass(t tally, name string) *float64 {
 func readECN(t tally, netdev string, members []string) []ECN {
 	if len(members) == 0 {
 		members = []string{netdev}
+	}
+	if !slices.ContainsFunc(members, func(member string) bool { return exists(t.files, path.Join("class/net", member, "ecn")) }) {
+		return nil
 	}
 	var all []ECN
 	for _, of := range []struct{ dir, role string }{{"roce_np", "notification"}, {"roce_rp", "reaction"}} {
