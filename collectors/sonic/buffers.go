@@ -30,10 +30,10 @@ func (r *read) readBuffers(ctx context.Context, config *configuration) error {
 		} else {
 			r.buffers.drop()
 		}
-		r.setBuffers(b, config)
+		r.sizes = b
 		return nil
 	}
-	r.setBuffers(r.buffers.value, config)
+	r.sizes = r.buffers.value
 	return nil
 }
 
@@ -93,9 +93,11 @@ func (r *read) readBufferRows(ctx context.Context, b *buffers) error {
 }
 
 // setBuffers fills in sizes: those in force, else those that are configured.
-func (r *read) setBuffers(b *buffers, config *configuration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *read) setBuffers(config *configuration) {
+	b := r.sizes
+	if b == nil {
+		return
+	}
 	find := func(rows map[string]Hash, table, name string) Hash {
 		if row := rows[name]; row != nil || config == nil {
 			return row

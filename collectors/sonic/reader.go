@@ -110,8 +110,9 @@ type read struct {
 	notes     map[string]string // What instances refused although they answer.
 
 	portMap, queueMap, groupMap, poolMap, voqMap Hash
-	fdbUsed                                      float64 // Entries of the FDB by CRM:STATS; 0: unknown.
-	flex                                         []Hash  // By pollGroups.
+	fdbUsed                                      float64  // Entries of the FDB by CRM:STATS; 0: unknown.
+	flex                                         []Hash   // By pollGroups.
+	sizes                                        *buffers // Of this reading; nil: could not be read.
 	poolSizes                                    map[string]Hash
 	verified                                     bool             // The name maps were read again.
 	ports                                        map[string]*Port // Into out.Ports.
@@ -150,6 +151,7 @@ func (r *Reader) Read(ctx context.Context, patience time.Duration) *Reading {
 		task{ApplDB, func(ctx context.Context) error { return rd.readAppl(ctx, config) }},
 		task{StateDB, rd.readState},
 	)
+	rd.setBuffers(config)
 	rd.run(ctx, task{CountersDB, rd.dropRaced})
 	if !rd.verified {
 		rd.dropChanged(nil, nil, nil, nil, nil)
