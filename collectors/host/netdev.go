@@ -93,12 +93,14 @@ func (r *Reader) readEthtool(n *Netdev, t tally) error {
 	case err != nil && !isNone(err):
 		return fmt.Errorf("statistics: %w", err)
 	}
-	for name, value := range statistics {
-		if r.isRaw(name) {
-			if n.Raw == nil {
-				n.Raw = map[string]uint64{}
+	if len(r.options.RawStats) > 0 { // There may be thousands of names.
+		for name, value := range statistics {
+			if r.isRaw(name) {
+				if n.Raw == nil {
+					n.Raw = map[string]uint64{}
+				}
+				n.Raw[name] = value
 			}
-			n.Raw[name] = value
 		}
 	}
 	if n.Kind != Physical {

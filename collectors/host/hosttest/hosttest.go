@@ -78,6 +78,14 @@ func Rails(t testing.TB, connectx string, n, statistics int) fstest.MapFS {
 				all[name] = file
 			}
 		}
+		const gids = "sys/devices/pci0000:00/0000:00:1a.0/0000:1a:00.0/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/"
+		for index := range 256 { // The whole table; the first three are taken, as in the file.
+			data := ""
+			if index < 3 {
+				data = fmt.Sprintf("ens%df0np0\n", i+1)
+			}
+			all[rename.Replace(gids)+fmt.Sprint(index)] = &fstest.MapFile{Data: []byte(data)}
+		}
 	}
 	return all
 }
