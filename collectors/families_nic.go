@@ -49,8 +49,22 @@ func hw(driver string, raw ...string) Origin {
 	return Origin{Source: "hw_counters", Driver: driver, Raw: raw}
 }
 
-// netdev is the origin of one of the kernel's own counters.
-func netdev(raw string) Origin { return Origin{Source: "netdev", Raw: []string{raw}} }
+// netdev is the origin of one of the kernel's own counters. Those of traffic
+// leave RDMA out, and many a driver never fills those of errors: they hold for
+// the drivers named.
+func netdev(driver, raw string) Origin {
+	return Origin{Source: "netdev", Driver: driver, Raw: []string{raw}}
+}
+
+// irdma are the origins of a file of hw_counters of Intel's driver, which runs
+// on two kinds of cards and has two generations of names.
+func irdma(raw ...string) []Origin {
+	var all []Origin
+	for _, name := range raw {
+		all = append(all, hw(ice, name), hw(idpf, name))
+	}
+	return all
+}
 
 // times gives the origin a scale, with a label value and with a note.
 func (o Origin) times(scale float64) Origin { o.Scale = scale; return o }
@@ -80,7 +94,7 @@ func nicOrigins() map[string][]Origin {
 		return []Origin{
 			nic(mlx5, x+"_bytes_phy"), nic(ice, x+"_bytes.nic"), nic(i40e, "port."+x+"_bytes"), nic(bnxt, x+"_bytes"),
 			nic(ionic, "octets_"+x+"_ok"), nic(hns3, "mac_"+x+"_total_oct_num"), nic(cxgb4, x+"_octets_ok"),
-			netdev("statistics/" + x + "_bytes").note("where the driver counts none of the port"),
+			nic(qede, x+"_ucast_bytes", x+"_mcast_bytes", x+"_bcast_bytes"),
 		}
 	})
 	both("roce_port_receive_packets_total", func(x, _ string) []Origin {
@@ -88,16 +102,17 @@ func nicOrigins() map[string][]Origin {
 			nic(mlx5, x+"_packets_phy"), nic(ice, x+"_unicast.nic", x+"_multicast.nic", x+"_broadcast.nic"),
 			nic(i40e, "port."+x+"_unicast", "port."+x+"_multicast", "port."+x+"_broadcast"),
 			nic(bnxt, x+"_total_frames"), nic(ionic, "frames_"+x+"_ok"), nic(hns3, "mac_"+x+"_total_pkt_num"), nic(cxgb4, x+"_frames_ok"),
-			netdev("statistics/" + x + "_packets").note("where the driver counts none of the port"),
+			nic(qede, x+"_ucast_pkts", x+"_mcast_pkts", x+"_bcast_pkts"),
 		}
 	})
 	origins["roce_port_receive_discarded_packets_total"] = []Origin{
 		nic(mlx5, "rx_discards_phy"), nic(ice, "rx_dropped.nic"), nic(i40e, "port.rx_dropped"), nic(bnxt, "rx_stat_discard"),
-		nic(ionic, "frames_rx_dropped"), nic(qede, "brb_discards"),
+		nic(ionic, "frames_rx_dropped"), netdev(hns3, "statistics/rx_dropped"), nic(qede, "brb_discards"),
 		nic(cxgb4, "rx_bg0_frames_dropped", "rx_bg1_frames_dropped", "rx_bg2_frames_dropped", "rx_bg3_frames_dropped"),
 	}
 	origins["roce_port_receive_buffer_dropped_packets_total"] = []Origin{
-		nic(mlx5, "rx_discards_phy"), nic(qede, "brb_discards"),
+		nic(mlx5, "rx_discards_phy"), nic(ice, "rx_dropped.nic"), nic(i40e, "port.rx_dropped"), nic(bnxt, "rx_stat_discard"),
+		nic(ionic, "frames_rx_dropped"), nic(qede, "brb_discards"),
 		nic(cxgb4, "rx_bg0_frames_dropped", "rx_bg1_frames_dropped", "rx_bg2_frames_dropped", "rx_bg3_frames_dropped"),
 	}
 	origins["roce_port_transmit_discarded_packets_total"] = []Origin{
@@ -106,12 +121,12 @@ func nicOrigins() map[string][]Origin {
 	}
 	origins["roce_port_receive_errors_total"] = []Origin{
 		nic(bnxt, "rx_stat_err"), nic(ionic, "frames_rx_bad_all"), nic(hns3, "mac_rx_bad_pkt_num"),
-		netdev("statistics/rx_errors").note("where the driver counts none of the port"),
+		netdev(mlx5, "statistics/rx_errors"), netdev(ice, "statistics/rx_errors"), netdev(i40e, "statistics/rx_errors"),
+		netdev(qede, "statistics/rx_errors"), netdev(cxgb4, "statistics/rx_errors"),
 	}
 	origins["roce_port_transmit_errors_total"] = []Origin{
 		nic(mlx5, "tx_errors_phy"), nic(ice, "tx_errors.nic"), nic(i40e, "port.tx_errors"), nic(bnxt, "tx_stat_error"),
-		nic(ionic, "frames_tx_bad"), nic(hns3, "mac_tx_bad_pkt_num"), nic(cxgb4, "tx_error_frames"),
-		netdev("statistics/tx_errors").note("where the driver counts none of the port"),
+		nic(ionic, "frames_tx_bad"), nic(hns3, "mac_tx_bad_pkt_num"), nic(qede, "tx_err_drop_pkts"), nic(cxgb4, "tx_error_frames"),
 	}
 	origins["roce_port_receive_crc_errors_total"] = []Origin{
 		nic(mlx5, "rx_crc_errors_phy"), nic(ice, "rx_crc_errors.nic"), nic(i40e, "port.rx_crc_errors"), nic(bnxt, "rx_fcs_err_frames"),
@@ -126,7 +141,7 @@ func nicOrigins() map[string][]Origin {
 	origins["roce_port_fec_corrected_bits_total"] = []Origin{nic(mlx5, "rx_corrected_bits_phy"), nic(bnxt, "rx_corrected_bits")}
 	origins["roce_port_pcs_symbol_errors_total"] = []Origin{nic(mlx5, "rx_pcs_symbol_err_phy"), nic(bnxt, "rx_pcs_symbol_err"), nic(cxgb4, "rx_symbol_errors")}
 	origins["roce_port_link_down_events_total"] = []Origin{
-		nic(mlx5, "link_down_events_phy"), nic(bnxt, "link_down_events"), netdev("carrier_down_count").note("where the driver counts none of the port"),
+		nic(mlx5, "link_down_events_phy"), nic(bnxt, "link_down_events"), netdev("", "carrier_down_count").note("where the driver counts none"),
 	}
 
 	both("roce_pfc_receive_frames_total", func(x, _ string) []Origin {
@@ -220,31 +235,31 @@ func nicOrigins() map[string][]Origin {
 			hw(erdma, x+"_packets_cnt"), hw(rxe, soft),
 		}
 	})
-	origins["roce_rdma_cnp_sent_packets_total"] = []Origin{hw(mlx5, "np_cnp_sent"), hw(ice, "cnpSent"), hw(idpf, "cnpSent"), hw(bnxt, "tx_cnp_pkts"), hw(bnxt, "np_cnp_sent").note("other firmware"), hw(hns3, "tx_cnp_pkt"), hw(mana, "sent_cnps")}
-	origins["roce_rdma_cnp_handled_packets_total"] = []Origin{
-		hw(mlx5, "rp_cnp_handled"), hw(ice, "cnpHandled"), hw(idpf, "cnpHandled"), hw(bnxt, "rx_cnp_pkts").note("received"), hw(bnxt, "rp_cnp_handled").note("other firmware"),
-		hw(hns3, "rx_cnp_pkt").note("received"), hw(mana, "received_cnps").note("received"),
-	}
-	origins["roce_rdma_cnp_ignored_packets_total"] = []Origin{hw(mlx5, "rp_cnp_ignored"), hw(ice, "cnpIgnored"), hw(idpf, "cnpIgnored")}
-	origins["roce_rdma_ecn_marked_packets_total"] = []Origin{hw(mlx5, "np_ecn_marked_roce_packets"), hw(ice, "RxECNMrkd"), hw(idpf, "RxECNMrkd"), hw(bnxt, "rx_ecn_marked_pkts"), hw(bnxt, "np_ecn_marked_roce_packets").note("other firmware"), hw(mana, "received_ecns")}
-	origins["roce_rdma_out_of_sequence_packets_total"] = []Origin{
-		hw(mlx5, "out_of_sequence"), hw(idpf, "Rcvd Out of order packets"), hw(bnxt, "oos_drop_count"), hw(mana, "responder_oos"), hw(rxe, "out_of_seq_request"),
-	}
-	origins["roce_rdma_sequence_naks_total"] = []Origin{
-		hw(mlx5, "packet_seq_err"), hw(idpf, "Nak Sequence Error"), hw(bnxt, "seq_err_naks_rcvd"), hw(mana, "requester_oos_nak"), hw(rxe, "rcvd_seq_err"),
-	}
-	origins["roce_rdma_ack_timeouts_total"] = []Origin{hw(mlx5, "local_ack_timeout_err"), hw(idpf, "RTO"), hw(bnxt, "to_retransmits"), hw(mana, "requester_timeout")}
-	origins["roce_rdma_retransmits_total"] = []Origin{
-		hw(mlx5, "roce_adp_retrans").note("adaptive ones"), hw(ice, "tcpRetransSegs"), hw(idpf, "RetransSegs"), hw(rxe, "completer_retry_err"),
-	}
+	origins["roce_rdma_cnp_sent_packets_total"] = append([]Origin{hw(mlx5, "np_cnp_sent"), hw(bnxt, "tx_cnp_pkts"), hw(bnxt, "np_cnp_sent").note("other firmware"), hw(hns3, "tx_cnp_pkt"), hw(mana, "sent_cnps")}, irdma("cnpSent")...)
+	origins["roce_rdma_cnp_handled_packets_total"] = append([]Origin{
+		hw(mlx5, "rp_cnp_handled"), hw(bnxt, "rx_cnp_pkts").note("received"), hw(bnxt, "rp_cnp_handled").note("other firmware"),
+		hw(hns3, "rx_cnp_pkt").note("received"), hw(mana, "received_cnps").note("received"), hw(mana, "received_cnp_count").note("received; of the device"),
+	}, irdma("cnpHandled")...)
+	origins["roce_rdma_cnp_ignored_packets_total"] = append([]Origin{hw(mlx5, "rp_cnp_ignored")}, irdma("cnpIgnored")...)
+	origins["roce_rdma_ecn_marked_packets_total"] = append([]Origin{hw(mlx5, "np_ecn_marked_roce_packets"), hw(bnxt, "rx_ecn_marked_pkts"), hw(bnxt, "np_ecn_marked_roce_packets").note("other firmware"), hw(mana, "received_ecns")}, irdma("RxECNMrkd")...)
+	origins["roce_rdma_out_of_sequence_packets_total"] = append([]Origin{
+		hw(mlx5, "out_of_sequence"), hw(bnxt, "oos_drop_count"), hw(mana, "responder_oos"), hw(rxe, "out_of_seq_request"),
+	}, irdma("Rcvd Out of order packets")...)
+	origins["roce_rdma_sequence_naks_total"] = append([]Origin{
+		hw(mlx5, "packet_seq_err"), hw(bnxt, "seq_err_naks_rcvd"), hw(mana, "requester_oos_nak"), hw(rxe, "rcvd_seq_err"),
+	}, irdma("Nak Sequence Error")...)
+	origins["roce_rdma_ack_timeouts_total"] = append([]Origin{hw(mlx5, "local_ack_timeout_err"), hw(bnxt, "to_retransmits"), hw(mana, "requester_timeout")}, irdma("RTO")...)
+	origins["roce_rdma_retransmits_total"] = append([]Origin{
+		hw(mlx5, "roce_adp_retrans").note("adaptive ones"), hw(rxe, "completer_retry_err"),
+	}, irdma("tcpRetransSegs", "RetransSegs")...)
 	origins["roce_rdma_retries_exceeded_total"] = []Origin{
 		hw(mlx5, "req_transport_retries_exceeded"), hw(bnxt, "max_retry_exceeded"), hw(mana, "requester_retries_exceeded"), hw(rxe, "retry_exceeded_err"),
 	}
-	origins["roce_rdma_rnr_naks_total"] = []Origin{
-		hw(mlx5, "rnr_nak_retry_err"), hw(idpf, "RNR received"), hw(bnxt, "rnr_naks_rcvd"), hw(mana, "requester_rnr_nak"), hw(rxe, "rcvd_rnr_err"),
-	}
+	origins["roce_rdma_rnr_naks_total"] = append([]Origin{
+		hw(mlx5, "rnr_nak_retry_err"), hw(bnxt, "rnr_naks_rcvd"), hw(mana, "requester_rnr_nak"), hw(rxe, "rcvd_rnr_err"),
+	}, irdma("RNR received")...)
 	origins["roce_rdma_receive_queue_empty_drops_total"] = []Origin{hw(mlx5, "out_of_buffer"), hw(bnxt, "rx_out_of_buffer")}
-	origins["roce_rdma_icrc_errors_total"] = []Origin{hw(mlx5, "rx_icrc_encapsulated"), hw(idpf, "CRC errors")}
+	origins["roce_rdma_icrc_errors_total"] = append([]Origin{hw(mlx5, "rx_icrc_encapsulated")}, irdma("CRC errors")...)
 	origins["roce_rdma_duplicate_requests_total"] = []Origin{hw(mlx5, "duplicate_request"), hw(bnxt, "dup_req"), hw(mana, "responder_dup_request"), hw(rxe, "duplicate_request")}
 	origins["roce_rdma_slow_restarts_total"] = []Origin{hw(mlx5, "roce_slow_restart")}
 	origins["roce_rdma_link_down_events_total"] = []Origin{{Source: "counters", Raw: []string{"link_downed"}}, hw(rxe, "link_downed")}

@@ -72,7 +72,6 @@ func IgnoredNames() []Ignored {
 		{"hw_counters", "roce_slow_restart_cnps", "CNPs made by slow restart; the restarts are exported"},
 		{"hw_counters", "ip?InDiscards", "of all IP traffic, not of RDMA"},
 		{"hw_counters", "ecn_doorbell", "an internal event of the card"},
-		{"hw_counters", "received_cnp_count", "the port's received_cnps is the same"},
 		{"hw_counters", "?x_roce_discards", "of all causes together; those of RoCE are exported one by one"},
 	}
 }
