@@ -74,6 +74,13 @@ func (b *builder) replay(c exporter.Config) ([]exporter.Enabled, error) {
 		s := collectors.NewSwitch(b.catalog, sonic.Fixed{Read: capture}, switchOptions(c))
 		enabled = append(enabled, exporter.Enabled{Collector: s, Auto: b.flags.switchMode == auto})
 	}
+	if _, sample := fs.Stat(dir, "0001/sys"); sample == nil { // Of several samples of a host, the first.
+		first, err := fs.Sub(dir, "0001")
+		if err != nil {
+			return nil, err
+		}
+		dir = first
+	}
 	if _, sys := fs.Stat(dir, "sys"); sys == nil && b.wants(b.flags.hostMode) {
 		sources, err := host.ReadCapture(dir)
 		if err != nil {

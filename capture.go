@@ -15,12 +15,17 @@ import (
 
 	"github.com/prometheus/common/version"
 
+	"roce_exporter/collectors"
+	"roce_exporter/collectors/host"
 	"roce_exporter/collectors/sonic"
 	"roce_exporter/exporter"
 )
 
-// capture writes what the exporter reads from this switch, and says what it
-// left out.
+// A sampler reads one sample and writes it into a directory.
+type sampler func(ctx context.Context, dir string) error
+
+// capture writes what the exporter reads from this node, and says what it left
+// out.
 func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 	if f.samples < 1 || f.samples > 9999 {
 		return errors.New("--samples must be from 1 to 9999")
@@ -31,11 +36,18 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 	}
 	live := sonic.NewLive(f.databaseDir, liveOptions(config))
 	defer live.Close()
-	found, err := live.Switch()
-	if err != nil {
-		return err
+	var sample sampler
+	found, noSwitch := live.Switch()
+	switch {
+	case noSwitch == nil:
+		sample = switchSampler(f, found, stdout)
+	case !errors.Is(noSwitch, sonic.ErrNotFound):
+		return noSwitch
+	default:
+		if sample, err = hostSampler(f, config, stdout); err != nil {
+			return err
+		}
 	}
-	anonymiser := sonic.NewAnonymiser() // One for all samples: a name stays the same.
 	for i := range f.samples {
 		dir := f.captureDir
 		if f.samples > 1 {
@@ -48,7 +60,11 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 				return ctx.Err()
 			}
 		}
-		if err := captureOne(ctx, f, found, anonymiser, dir, stdout); err != nil {
+		err := sample(ctx, dir)
+		if errors.Is(err, host.ErrNoDevice) {
+			return fmt.Errorf("neither a switch nor a host with NICs: %w, and below %s %w: give --path.sysfs, or --sonic.database-dir on a switch", noSwitch, f.sysPath, err)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -58,27 +74,63 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 	return nil
 }
 
-// captureOne reads and writes one sample.
-func captureOne(ctx context.Context, f *flags, found *sonic.Switch, anonymiser *sonic.Anonymiser, dir string, stdout io.Writer) error {
-	recording, err := sonic.Record(ctx, found, 10*time.Second)
+// patience is how long a sample is waited for.
+const patience = 10 * time.Second
+
+func switchSampler(f *flags, found *sonic.Switch, stdout io.Writer) sampler {
+	anonymiser := sonic.NewAnonymiser() // One for all samples: a name stays the same.
+	return func(ctx context.Context, dir string) error {
+		recording, err := sonic.Record(ctx, found, patience)
+		if err != nil {
+			return err
+		}
+		if f.anonymise {
+			anonymiser.Anonymise(recording)
+		}
+		if err := recording.Write(dir, version.Info(), time.Now()); err != nil {
+			return err
+		}
+		report(stdout, dir, recording.Keys(), "keys", recording.LeftOut)
+		return nil
+	}
+}
+
+func hostSampler(f *flags, config exporter.Config, stdout io.Writer) (sampler, error) {
+	catalog, err := collectors.NewDefaultCatalog()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if f.anonymise {
-		anonymiser.Anonymise(recording)
+	sources := host.NewLive(f.sysPath, f.procPath)
+	options := host.Options{
+		Include: config.Host.DeviceInclude.Regexp, Exclude: config.Host.DeviceExclude.Regexp,
+		Wanted: collectors.HostWanted(catalog), RawStats: config.Host.RawStats,
 	}
-	if err := recording.Write(dir, version.Info(), time.Now()); err != nil {
-		return err
-	}
+	anonymiser := host.NewAnonymiser()
+	return func(ctx context.Context, dir string) error {
+		recording, err := host.Record(ctx, sources, options, patience)
+		if err != nil {
+			return err
+		}
+		if f.anonymise {
+			anonymiser.Anonymise(recording)
+		}
+		if err := recording.Write(dir, version.Info(), time.Now()); err != nil {
+			return err
+		}
+		report(stdout, dir, recording.Counts(), "files", recording.LeftOut)
+		return nil
+	}, nil
+}
+
+// report says what a sample holds.
+func report(stdout io.Writer, dir string, counts map[string]int, unit string, leftOut []string) {
 	_, _ = fmt.Fprintf(stdout, "%s:\n", dir)
-	counts := recording.Keys()
-	for _, database := range slices.Sorted(maps.Keys(counts)) {
-		_, _ = fmt.Fprintf(stdout, "  %s: %d keys\n", database, counts[database])
+	for _, of := range slices.Sorted(maps.Keys(counts)) {
+		_, _ = fmt.Fprintf(stdout, "  %s: %d %s\n", of, counts[of], unit)
 	}
-	for _, what := range recording.LeftOut {
+	for _, what := range leftOut {
 		_, _ = fmt.Fprintf(stdout, "  left out: %s\n", what)
 	}
-	return nil
 }
 
 // readConfig reads a configuration file, or the defaults.

@@ -81,7 +81,7 @@ func newApp() (*kingpin.Application, *flags) {
 	serve.Flag("collector.disable-defaults", "Run no collectors but those that are asked for.").BoolVar(&f.disableDefaults)
 	serve.Flag("replay", "Serve the capture in this directory instead of what is on this machine.").PlaceHolder("DIR").StringVar(&f.replay)
 
-	capture := app.Command(captureCommand, "Write what the exporter reads from this switch into a directory, for --replay and bug reports.")
+	capture := app.Command(captureCommand, "Write what the exporter reads from this node, a switch or a host, into a directory, for --replay and bug reports.")
 	capture.Arg("dir", "A new directory.").Required().StringVar(&f.captureDir)
 	capture.Flag("samples", "How often to read: counters that stand still show in two.").NoEnvar().Default("1").IntVar(&f.samples)
 	capture.Flag("every", "Time between two samples.").NoEnvar().Default("15s").DurationVar(&f.every)

@@ -84,16 +84,20 @@ const maxGone = 64
 
 var errGone = errors.New("the device has gone")
 
+// HostWanted is what a catalogue wants of a host.
+func HostWanted(c *Catalog) host.Wanted {
+	return host.Wanted{
+		Ethtool: c.Wanted("ethtool"), Netdev: c.Wanted("netdev"), DCB: c.Wanted("dcb"),
+		Counters: c.Wanted("counters"), HWCounters: c.Wanted("hw_counters"),
+	}
+}
+
 // NewHost returns the collector.
 func NewHost(catalog *Catalog, sources host.Sources, options HostOptions) *Host {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	wanted := host.Wanted{
-		Ethtool: catalog.Wanted("ethtool"), Netdev: catalog.Wanted("netdev"), DCB: catalog.Wanted("dcb"),
-		Counters: catalog.Wanted("counters"), HWCounters: catalog.Wanted("hw_counters"),
-	}
-	reader := host.NewReader(sources, host.Options{Include: options.Include, Exclude: options.Exclude, Wanted: wanted, RawStats: options.RawStats})
+	reader := host.NewReader(sources, host.Options{Include: options.Include, Exclude: options.Exclude, Wanted: HostWanted(catalog), RawStats: options.RawStats})
 	return &Host{
 		catalog: catalog, reader: reader, options: options, builder: catalog.NewBuilder(),
 		netdevs: map[string]*device[*host.Netdev]{}, rdma: map[string]*device[*host.RDMA]{},
