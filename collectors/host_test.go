@@ -4,6 +4,7 @@ package collectors
 
 import (
 	"cmp"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -163,4 +164,34 @@ func driverTable(t *testing.T) string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// A host of eight rails and two NICs of its storage, one of which prints
+// twenty thousand statistics of its queues: they make no series.
+func TestEightRails(t *testing.T) {
+	capture := hosttest.Rails(t, "testdata/hosts/connectx.txt", 8, 1500)
+	_, rails := collectHost(t, capturedHost(t, testCatalog(t), capture, hostOptions()))
+	all := parse(t, rails)
+	if n := len(all); n > 1600 || n < 8*100 {
+		t.Errorf("%d series of eight rails, at most 1600", n)
+	}
+	for i := range 8 {
+		all.some(t, "roce_pfc_receive_pause_seconds_total{", fmt.Sprintf(`port="ens%df0np0"`, i+1))
+		all.some(t, "roce_rdma_cnp_handled_packets_total{", fmt.Sprintf(`device="mlx5_%d"`, i))
+	}
+	var queues strings.Builder
+	queues.WriteString("NIC statistics:\n     rx_bytes_phy: 7\n")
+	for i := range 20_000 {
+		fmt.Fprintf(&queues, "     rx%d_packets: 1\n", i)
+	}
+	storage := hostOf(t, card{}, card{netdev: "stor0", driver: "mlx5_core"}, card{netdev: "stor1", driver: "mlx5_core", statistics: []string{"rx_bytes_phy: 8"}})
+	maps.Copy(capture, storage)
+	capture["ethtool/stor0/statistics"].Data = []byte(queues.String())
+	_, out := collectHost(t, capturedHost(t, testCatalog(t), capture, hostOptions()))
+	more := parse(t, out)
+	more.has(t, `roce_port_receive_bytes_total{port="stor0"}`, 7)
+	more.has(t, `roce_port_receive_bytes_total{port="stor1"}`, 8)
+	if n := len(more) - len(all); n > 20 {
+		t.Errorf("%d series of two NICs with one counter each", n)
+	}
 }

@@ -63,10 +63,17 @@ func findDevice(files fs.FS, link string) device {
 	switch {
 	case exists(files, path.Join(d.dir, "sfnum")):
 		d.kind = SF
-	case exists(files, path.Join(d.dir, "physfn")) || isGuestVF(files, d.dir):
+	case isThere(files, path.Join(d.dir, "physfn")) || isGuestVF(files, d.dir):
 		d.kind = VF
 	}
 	return d
+}
+
+// isThere says whether there is a link or a file, wherever the link leads: a
+// copy of /sys may lack the function that a virtual one belongs to.
+func isThere(files fs.FS, name string) bool {
+	_, err := fs.ReadLink(files, name)
+	return err == nil || exists(files, name)
 }
 
 // driverName takes the driver out of that of an auxiliary device,
