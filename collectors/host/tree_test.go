@@ -14,11 +14,12 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"roce_exporter/collectors/host/hosttest"
 )
 
-// A tree is a file system from a text. "path = text" is a file, "path + text"
-// one more line of it, "path -> target" a link, "path ! error" a file that
-// cannot be read.
+// A tree is a file system from a text as hosttest.Parse reads it. Besides,
+// "path ! error" is a file that cannot be read.
 type tree struct {
 	files  fstest.MapFS // Not embedded: its other methods would go past Open.
 	mu     sync.Mutex
@@ -91,39 +92,20 @@ func readTree(t *testing.T, file string) *tree {
 
 func parseTree(t *testing.T, text string) *tree {
 	t.Helper()
-	f := &tree{files: fstest.MapFS{}, errors: map[string]error{}}
+	f := &tree{errors: map[string]error{}}
+	var good strings.Builder
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		if line == "" || strings.HasPrefix(line, "#") {
+		name, word, refused := strings.Cut(strings.TrimRight(line, "\n"), " ! ")
+		if !refused {
+			good.WriteString(line)
 			continue
 		}
-		at, operator := len(line), ""
-		for _, o := range []string{" -> ", " = ", " + ", " ! ", " ="} {
-			if i := strings.Index(line, o); i >= 0 && i < at {
-				at, operator = i, o
-			}
+		if f.errors[name] = treeErrors[word]; f.errors[name] == nil {
+			t.Fatalf("no such error: %s", line)
 		}
-		name, value := line[:at], strings.TrimPrefix(line[at:], operator)
-		switch operator {
-		case " -> ":
-			f.files[name] = &fstest.MapFile{Data: []byte(value), Mode: fs.ModeSymlink | 0o777}
-		case " + ":
-			if f.files[name] == nil {
-				f.files[name] = &fstest.MapFile{}
-			}
-			f.files[name].Data = append(f.files[name].Data, value+"\n"...)
-		case " ! ":
-			f.files[name] = &fstest.MapFile{}
-			f.errors[name] = treeErrors[value]
-			if treeErrors[value] == nil {
-				t.Fatalf("no such error: %s", line)
-			}
-		case " = ", " =":
-			f.files[name] = &fstest.MapFile{Data: []byte(value + "\n")}
-		default:
-			t.Fatalf("no such line: %s", line)
-		}
+		good.WriteString(name + " =\n")
 	}
+	f.files = hosttest.Parse(t, good.String())
 	return f
 }
 

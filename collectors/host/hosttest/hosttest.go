@@ -35,7 +35,7 @@ func Parse(t testing.TB, text string) fstest.MapFS {
 			continue
 		}
 		at, operator := len(line), ""
-		for _, o := range []string{" -> ", " = ", " + "} {
+		for _, o := range []string{" -> ", " = ", " + ", " ="} {
 			if i := strings.Index(line, o); i >= 0 && i < at {
 				at, operator = i, o
 			}
@@ -49,7 +49,7 @@ func Parse(t testing.TB, text string) fstest.MapFS {
 				files[name] = &fstest.MapFile{}
 			}
 			files[name].Data = append(files[name].Data, value+"\n"...)
-		case " = ":
+		case " = ", " =":
 			files[name] = &fstest.MapFile{Data: []byte(value + "\n")}
 		default:
 			t.Fatalf("no such line: %s", line)
