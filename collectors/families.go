@@ -2,6 +2,8 @@
 
 package collectors
 
+import "slices"
+
 // Sources is the table of the places where raw names are found.
 func Sources() []RawSource {
 	port, queue, pg := []string{"port"}, []string{"port", "queue", "type"}, []string{"port", "pg"}
@@ -55,7 +57,7 @@ func AllFamilies() []Family {
 	}
 	origins := nicOrigins()
 	for i := range all {
-		all[i].From = append(all[i].From[:len(all[i].From):len(all[i].From)], origins[all[i].Name]...)
+		all[i].From = append(slices.Clip(all[i].From), origins[all[i].Name]...)
 	}
 	return all
 }

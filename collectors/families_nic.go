@@ -2,7 +2,11 @@
 
 package collectors
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // nicSources are the places where a host's raw names are found.
 func nicSources() []RawSource {
@@ -71,9 +75,7 @@ func (o Origin) times(scale float64) Origin { o.Scale = scale; return o }
 func (o Origin) note(text string) Origin    { o.Note = text; return o }
 func (o Origin) with(label, value string) Origin {
 	labels := map[string]string{label: value}
-	for k, v := range o.Labels {
-		labels[k] = v
-	}
+	maps.Copy(labels, o.Labels)
 	o.Labels = labels
 	return o
 }
@@ -282,7 +284,7 @@ func nicFamilies() []Family {
 		return Family{name, help, Gauge, labels, from}
 	}
 	add := func(labels []string, more ...string) []string {
-		return append(labels[:len(labels):len(labels)], more...)
+		return append(slices.Clip(labels), more...)
 	}
 	const rdma = "class/infiniband/<device>/ports/<rdma_port>/"
 	return []Family{

@@ -114,7 +114,7 @@ func readText(files fs.FS, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	b := make([]byte, 0, 64) // Most files hold one number; fs.ReadFile would take the page that sysfs promises.
 	for len(b) < fileLimit {
 		if len(b) == cap(b) {

@@ -58,10 +58,10 @@ func (r *Reader) ReadNetdev(name string) (*Netdev, error) {
 
 // readDriver asks the driver who it is and for its statistics.
 func (r *Reader) readDriver(n *Netdev, t tally) error {
-	if r.Sources.Ethtool == nil {
+	if r.Ethtool == nil {
 		return nil
 	}
-	driver, err := keep(r, r.drivers, n.Name+" "+r.index(n.Name), keepFor, func() (Driver, error) { return r.Sources.Ethtool.Driver(n.Name) })
+	driver, err := keep(r, r.drivers, n.Name+" "+r.index(n.Name), keepFor, func() (Driver, error) { return r.Ethtool.Driver(n.Name) })
 	switch {
 	case err == nil:
 		n.Firmware = driver.Firmware
@@ -84,7 +84,7 @@ func (r *Reader) readDriver(n *Netdev, t tally) error {
 // readEthtool reads the driver's statistics.
 func (r *Reader) readEthtool(n *Netdev, t tally) error {
 	n.Ethtool, n.Raw, n.PauseSeen = nil, nil, nil
-	statistics, err := r.Sources.Ethtool.Statistics(n.Name)
+	statistics, err := r.Ethtool.Statistics(n.Name)
 	switch {
 	case errors.Is(err, ErrRaced):
 		t.skipped.Raced++

@@ -79,7 +79,7 @@ func readPayload(files fs.FS, name string) (*float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var config [256]byte // What follows is extended, and slow to read.
 	n, err := io.ReadFull(f, config[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
