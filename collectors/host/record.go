@@ -63,8 +63,8 @@ func Record(ctx context.Context, sources Sources, options Options, patience time
 		return nil, err
 	}
 	r := &Recording{sys: sys.stop("sys"), proc: proc.stop("proc"), clock: clock}
-	r.drivers, r.statistics, r.dcb = asked.stop()
-	for what, why := range asked.leftOut {
+	unanswered := asked.stop(r)
+	for what, why := range unanswered {
 		leftOut = append(leftOut, what+": "+why)
 	}
 	for _, t := range []*trail{r.sys, r.proc} {
@@ -173,7 +173,7 @@ func (r *Recording) Write(dir, version string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	leftOut := slices.Clone(r.LeftOut)
 	for name, d := range r.drivers {
 		text := fmt.Sprintf("driver: %s\nversion: %s\nfirmware-version: %s\nbus-info: %s\n", d.Name, d.Version, d.Firmware, d.Bus)
@@ -264,13 +264,18 @@ func (t *trail) leaveOut(name, why string) {
 	t.leftOut[name] = why
 }
 
+func (t *trail) keep(at string, data []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.files[at] = data
+}
+
 // failed notes what could not be read; that a thing is not there is no failure.
 func (t *trail) failed(name string, err error) {
 	if isNone(err) || errors.Is(err, syscall.ENOTDIR) {
 		return
 	}
-	var inner *fs.PathError
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inner.Err
 	}
 	t.leaveOut(name, err.Error())
@@ -279,6 +284,11 @@ func (t *trail) failed(name string, err error) {
 func (t *trail) Open(name string) (fs.File, error) {
 	f, err := t.FS.Open(name)
 	if err != nil {
+		if isNone(err) && !errors.Is(err, fs.ErrNotExist) {
+			if at, ok := t.follow(name, true); ok {
+				t.keep(at, nil)
+			}
+		}
 		t.failed(name, err)
 		return nil, err
 	}
@@ -448,18 +458,13 @@ type trailFile struct {
 func (f *trailFile) Read(b []byte) (int, error) {
 	n, err := f.File.Read(b)
 	f.data = append(f.data, b[:n]...)
-	t := f.trail
 	switch {
 	case err == nil || errors.Is(err, io.EOF):
-		t.mu.Lock()
-		t.files[f.at] = f.data
-		t.mu.Unlock()
+		f.trail.keep(f.at, f.data)
 	case isNone(err): // A file without a value is an empty one.
-		t.mu.Lock()
-		t.files[f.at] = nil
-		t.mu.Unlock()
+		f.trail.keep(f.at, nil)
 	default:
-		t.failed(f.at, err)
+		f.trail.failed(f.at, err)
 	}
 	return n, err
 }
@@ -476,12 +481,13 @@ type answers struct {
 	leftOut    map[string]string
 }
 
-// stop returns what was kept until now.
-func (a *answers) stop() (map[string]Driver, map[string]map[string]uint64, map[string]*DCBState) {
+// stop gives what was kept until now to a recording, and returns what was not
+// answered.
+func (a *answers) stop(r *Recording) map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.leftOut = maps.Clone(a.leftOut)
-	return maps.Clone(a.drivers), maps.Clone(a.statistics), maps.Clone(a.dcb)
+	r.drivers, r.statistics, r.dcb = maps.Clone(a.drivers), maps.Clone(a.statistics), maps.Clone(a.dcb)
+	return maps.Clone(a.leftOut)
 }
 
 // note keeps an answer or says why there is none. Of several answers the last
