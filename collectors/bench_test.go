@@ -150,7 +150,10 @@ func TestCostOfMapping(t *testing.T) {
 // cheapest measures the CPU time of each function, garbage collection
 // included, in turns: the least of several rounds.
 func cheapest(functions ...func()) []time.Duration {
-	const rounds, atLeast = 5, 200 * time.Millisecond
+	return cheapestOf(5, 200*time.Millisecond, functions...)
+}
+
+func cheapestOf(rounds int, atLeast time.Duration, functions ...func()) []time.Duration {
 	best := make([]time.Duration, len(functions))
 	for range rounds {
 		for i, do := range functions {
