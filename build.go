@@ -70,8 +70,9 @@ func (b *builder) replay(c exporter.Config) ([]exporter.Enabled, error) {
 		return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, err)
 	}
 	isSwitch := err == nil && b.wants(b.flags.switchMode)
+	var s *collectors.Switch
 	if isSwitch {
-		s := collectors.NewSwitch(b.catalog, sonic.Fixed{Read: capture}, switchOptions(c))
+		s = collectors.NewSwitch(b.catalog, sonic.Fixed{Read: capture}, switchOptions(c))
 		enabled = append(enabled, exporter.Enabled{Collector: s, Auto: b.flags.switchMode == auto})
 	}
 	if _, sample := fs.Stat(dir, "0001/sys"); sample == nil { // Of several samples of a host, the first.
@@ -91,7 +92,12 @@ func (b *builder) replay(c exporter.Config) ([]exporter.Enabled, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, err)
 		}
-		options.IsSwitch = func(context.Context) (bool, map[string]bool) { return isSwitch, nil }
+		options.IsSwitch = func(ctx context.Context) (bool, map[string]bool) {
+			if !isSwitch {
+				return false, nil
+			}
+			return true, s.Ports(ctx)
+		}
 		enabled = append(enabled, exporter.Enabled{Collector: collectors.NewHost(b.catalog, sources, options), Auto: b.flags.hostMode == auto})
 	} else if err != nil {
 		return nil, fmt.Errorf("--replay %s: %w, nor is there a directory sys", b.flags.replay, err)

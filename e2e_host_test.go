@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"roce_exporter/collectors/host/hosttest"
 )
@@ -69,4 +70,46 @@ func TestReplayOfAHost(t *testing.T) {
 	got := launch(t, 0, "--replay="+dir).scrape(t)
 	hasLine(t, got, `roce_pfc_receive_frames_total{port="ens1f0np0",priority="3"} 2.600105e+06`)
 	hasLine(t, got, `roce_node_time_seconds 1.7672256e+09`)
+}
+
+// A machine that is both, with both collectors asked for: a port is exported by
+// the switch's, once.
+func TestSwitchAndHost(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("collectors/testdata/nvidia")); err != nil {
+		t.Fatal(err)
+	}
+	rename := strings.NewReplacer("ens1f0np0", "Ethernet0")
+	for name, file := range hosttest.Read(t, "collectors/testdata/hosts/connectx.txt") {
+		file.Data = []byte(rename.Replace(string(file.Data)))
+		hosttest.Write(t, fstest.MapFS{rename.Replace(name): file}, dir)
+	}
+	got := launch(t, 0, "--replay="+dir, "--collector.host").scrape(t)
+	for _, series := range []string{`roce_port_info{`, `roce_port_receive_bytes_total{`, `roce_port_oper_up{`} {
+		n := 0
+		for line := range strings.Lines(got) {
+			if strings.HasPrefix(line, series) && strings.Contains(line, `port="Ethernet0"`) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d series of %s of Ethernet0", n, series)
+		}
+	}
+	for _, name := range []string{"roce_node_info{", "roce_node_time_seconds ", "roce_node_boot_time_seconds "} {
+		if n := strings.Count(got, "\n"+name); n > 1 {
+			t.Errorf("%d series of %s", n, name)
+		}
+	}
+	hasLine(t, got, `roce_scrape_collector_success{collector="host"} 1`)
+	hasLine(t, got, `roce_scrape_collector_success{collector="switch"} 1`)
+	hasLine(t, got, `roce_port_mtu_bytes{port="ens2f0np0",source="kernel"} 1500`)
+	if !strings.Contains(got, `role="switch"`) {
+		t.Error("a switch with NICs is a switch")
+	}
+
+	got = launch(t, 0, "--replay="+dir).scrape(t)
+	if strings.Contains(got, `collector="host"`) {
+		t.Error("on a switch nobody looks for NICs unless asked to")
+	}
 }

@@ -155,7 +155,7 @@ func nicOrigins() map[string][]Origin {
 			nic(bnxt, x+"_pfc_ena_frames_pri{priority}"),
 			nic(hns3, "mac_"+x+"_pfc_pri{priority}_pkt_num"),
 			nic(cxgb4, x+"_ppp{priority}_frames"),
-			{Source: "dcb", Raw: []string{counter + placeholder}, Note: "of mlx5, bnxt, ice and hns3, only priorities that have PFC"},
+			{Source: "dcb", Raw: []string{counter + placeholder}, Note: "of mlx5, bnxt, ice and hns3"},
 		}
 	})
 	both("roce_pfc_receive_xon_frames_total", func(x, _ string) []Origin {

@@ -237,8 +237,9 @@ func (n *Netdev) readSysctls(t tally) {
 	n.Sysctls = Sysctls{effective("arp_ignore"), effective("arp_announce"), effective("rp_filter")}
 }
 
-// countsPFC are the drivers that fill the frame counters of DCB. Others leave
-// them 0.
+// countsPFC are the drivers that fill the frame counters of DCB, of all eight
+// priorities, also of those that mlx5 hides in its statistics because they have
+// no PFC. Other drivers leave them 0.
 var countsPFC = []string{"mlx5_core", "bnxt_en", "ice", "hns3"}
 
 // readStatistics reads the kernel's counters of the device, and those of DCB.
@@ -253,14 +254,14 @@ func (n *Netdev) readStatistics(t tally, dir string, wanted Wanted) {
 		}
 	}
 	n.Frames = newValues(wanted.DCB)
-	if n.DCB == nil || n.DCB.PFC == nil || !slices.Contains(countsPFC, n.Driver) {
+	if n.DCB == nil || !slices.Contains(countsPFC, n.Driver) {
 		return
 	}
 	for i, name := range wanted.DCB {
 		counter, priority, _ := cutLast(name, "_")
 		p, err := strconv.ParseUint(priority, 10, 3)
-		if err != nil || *n.DCB.PFC>>p&1 == 0 {
-			continue // Without PFC there are no PFC frames: absent, as with mlx5's own.
+		if err != nil {
+			continue
 		}
 		frames := n.DCB.Requests
 		if counter == "pfc_indications" {
