@@ -26,7 +26,7 @@ func limitRuntime(memory byteSize, procs int) (afterScrape func()) {
 // yielding is the limit that holds with a live heap: a process that comes close
 // to its limit with what it really needs, on a switch that is larger than
 // others, would do little else than collect garbage.
-func yielding(limit, live int64) int64 { return max(limit, live*8/5) }
+func yielding(limit, live int64) int64 { return max(limit, live*7/4) }
 
 // liveHeap is what the last garbage collection left.
 func liveHeap() int64 {
