@@ -6,6 +6,7 @@ package collectors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -13,6 +14,10 @@ import (
 // no SONiC databases, no RDMA device. It is no failure unless the operator
 // asked for the collector.
 var ErrNotFound = errors.New("nothing to read on this machine")
+
+// ErrIsSwitch says the same of a host's collector on a switch, whose own
+// collector speaks for it.
+var ErrIsSwitch = fmt.Errorf("%w: this is a switch", ErrNotFound)
 
 // A Collector reads one kind of device. Collect returns before ctx ends with
 // what has come until then; a Reading and an error may both be set: the error

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +45,7 @@ type Host struct {
 	facts     flight[host.Host]
 
 	mu      sync.Mutex
+	last    *host.Inventory // The last that was whole.
 	netdevs map[string]*device[*host.Netdev]
 	rdma    map[string]*device[*host.RDMA]
 
@@ -62,8 +62,14 @@ type listing struct {
 // run.
 type device[T any] struct {
 	name   string
-	here   bool
+	here   bool // Under the lock of the Host.
 	flight flight[told[T]]
+}
+
+// A seen is a device as one scrape found it.
+type seen[T any] struct {
+	*device[T]
+	here bool
 }
 
 // A told is what a device said; both may be set.
@@ -116,13 +122,10 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 		isSwitch, ports = h.options.IsSwitch(ctx)
 	}
 	if isSwitch && !h.options.Required {
-		return Reading{}, fmt.Errorf("%w: this is a switch", ErrNotFound)
+		return Reading{}, ErrIsSwitch
 	}
-	list, _, err := h.inventory.get(ctx, h.options.Timeout, func(context.Context) listing {
-		found, err := h.reader.List()
-		return listing{found, err}
-	})
-	if err = errors.Join(err, list.err); err != nil && len(list.Netdevs)+len(list.RDMA) == 0 {
+	list, err := h.list(ctx)
+	if err != nil {
 		return Reading{}, fmt.Errorf("devices: %w", err)
 	}
 	list.Netdevs = slices.DeleteFunc(slices.Clone(list.Netdevs), func(name string) bool { return ports[name] })
@@ -169,7 +172,11 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 			note = r.value.Note
 			out.Skipped.addHost(r.value.Skipped)
 		}
-		out.Sources = append(out.Sources, Source{Name: rdma[i].name, Err: r.err, Age: r.age, Via: "/sys/class/infiniband", Note: note})
+		name := rdma[i].name
+		if h.isNetdev(name) {
+			name = "infiniband/" + name // A network device has this name already.
+		}
+		out.Sources = append(out.Sources, Source{Name: name, Err: r.err, Age: r.age, Via: "/sys/class/infiniband", Note: note})
 	}
 	var duplicates int
 	out.Samples, duplicates, out.Dropped = h.builder.Samples(h.options.SeriesLimit)
@@ -186,13 +193,40 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	return out, errors.Join(errs...)
 }
 
+// list finds the devices. If that takes too long, for which a device that
+// hangs can be the cause, they are those of the last time.
+func (h *Host) list(ctx context.Context) (host.Inventory, error) {
+	found, _, err := h.inventory.get(ctx, h.options.Timeout, func(context.Context) listing {
+		found, err := h.reader.List()
+		return listing{found, err}
+	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err = errors.Join(err, found.err); err == nil {
+		h.last = &found.Inventory
+	}
+	switch {
+	case len(found.Netdevs)+len(found.RDMA) > 0:
+		return found.Inventory, nil
+	case h.last != nil:
+		return *h.last, nil
+	}
+	return host.Inventory{}, err
+}
+
 func (s *Skipped) addHost(o host.Skipped) {
 	s.Add(Skipped{Unreadable: o.Unreadable, Unparsable: o.Unparsable, Missing: o.Missing, Raced: o.Raced})
 }
 
+func (h *Host) isNetdev(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.netdevs[name] != nil
+}
+
 // know notes which devices are here now and returns all that are known, by
 // name.
-func know[T any](known map[string]*device[T], here []string) []*device[T] {
+func know[T any](known map[string]*device[T], here []string) []seen[T] {
 	for _, d := range known {
 		d.here = false
 	}
@@ -213,11 +247,15 @@ func know[T any](known map[string]*device[T], here []string) []*device[T] {
 			delete(known, name)
 		}
 	}
-	return slices.SortedFunc(maps.Values(known), func(a, b *device[T]) int { return strings.Compare(a.name, b.name) })
+	all := make([]seen[T], 0, len(known))
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		all = append(all, seen[T]{known[name], known[name].here})
+	}
+	return all
 }
 
 // readAll reads the devices that are here, side by side.
-func readAll[T any](ctx context.Context, wg *sync.WaitGroup, devices []*device[T], timeout time.Duration, get func(name string) (T, error)) []heard[T] {
+func readAll[T any](ctx context.Context, wg *sync.WaitGroup, devices []seen[T], timeout time.Duration, get func(name string) (T, error)) []heard[T] {
 	reads := make([]heard[T], len(devices))
 	for i, d := range devices {
 		if !d.here {

@@ -235,3 +235,55 @@ func TestChosenDevices(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// Scrapes side by side see every device that is there.
+func TestScrapesSideBySide(t *testing.T) {
+	h := capturedHost(t, testCatalog(t), twoCards(t), hostOptions())
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				reading, err := h.Collect(t.Context())
+				if err != nil || len(reading.Sources) != 4 {
+					t.Errorf("%v, %d sources", err, len(reading.Sources))
+				}
+				for _, s := range reading.Sources {
+					if s.Err != nil {
+						t.Errorf("%s: %v", s.Name, s.Err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A card of InfiniBand has the driver of one of Ethernet.
+func TestInfiniBandIsNoEthernet(t *testing.T) {
+	got, _ := readHost(t, hostOf(t,
+		card{netdev: "ib0", rdma: "mlx5_0", driver: "mlx5_core", net: []string{"type = 32"}, statistics: []string{"rx_bytes_phy: 1"}, ib: []string{"ports/1/link_layer = InfiniBand", "ports/1/hw_counters/np_cnp_sent = 7"}},
+		card{netdev: "ens2f0np0", driver: "mlx5_core", net: []string{"type = 1"}, statistics: []string{"rx_bytes_phy: 2"}},
+	))
+	got.lacks(t, "ib0")
+	got.lacks(t, "mlx5_0")
+	got.has(t, `roce_port_receive_bytes_total{port="ens2f0np0"}`, 2)
+}
+
+// GIDs of which one cannot be read are not counted: how many there are is not
+// known.
+func TestGIDsCannotBeRead(t *testing.T) {
+	c := card{rdma: "mlx5_0", driver: "mlx5_core", ib: []string{"ports/1/state = 4: ACTIVE", "ports/1/gid_attrs/types/0 = RoCE v2", "ports/1/gid_attrs/types/1/x = a directory"}}
+	reading, out := collectHost(t, capturedHost(t, testCatalog(t), hostOf(t, c), hostOptions()))
+	parse(t, out).lacks(t, "roce_rdma_gids")
+	if reading.Skipped.Unreadable == 0 {
+		t.Error("nothing is said of it")
+	}
+}
+
+// An RDMA device may have the name of a network device.
+func TestTwoDevicesOfOneName(t *testing.T) {
+	reading, _ := collectHost(t, capturedHost(t, testCatalog(t), hostOf(t, card{netdev: "rail0", rdma: "rail0", driver: "mlx5_core"}), hostOptions()))
+	if len(reading.Sources) != 2 || reading.Sources[0].Name == reading.Sources[1].Name {
+		t.Errorf("%+v", reading.Sources)
+	}
+}

@@ -145,7 +145,9 @@ func (s *Switch) Collect(ctx context.Context) (Reading, error) {
 			Missing: o.reading.Skipped.Missing, Raced: o.reading.Skipped.Raced,
 		})
 	}
-	s.ports.Store(&ports)
+	if len(errs) == 0 || s.ports.Load() == nil {
+		s.ports.Store(&ports) // What a server did not tell is not gone.
+	}
 	var duplicates int
 	out.Samples, duplicates, out.Dropped = m.b.Samples(s.options.SeriesLimit)
 	out.Skipped.Duplicate += duplicates

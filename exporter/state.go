@@ -105,6 +105,9 @@ func (s *states) record(collector string, o outcome) {
 	one, logger := s.get(collector), s.logger.With("collector", collector)
 	one.last, one.at, s.last = o, time.Now(), time.Now()
 	one.last.reading.Samples = collectors.Samples{} // Large, and served already.
+	if o.silent && errors.Is(o.err, collectors.ErrIsSwitch) {
+		one.found, one.sources = false, nil // What was found before the switch's databases were there is not its business.
+	}
 	if one.absent(o) {
 		one.search(logger, o)
 		return

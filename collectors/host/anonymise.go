@@ -26,8 +26,9 @@ func NewAnonymiser() *Anonymiser {
 var (
 	hardwareRE = regexp.MustCompile(`(?i)\b[0-9a-f]{2}(?::[0-9a-f]{2}){5,}\b`)
 	guidRE     = regexp.MustCompile(`(?i)\b[0-9a-f]{4}(?::[0-9a-f]{4}){3}\b`)
-	// namedRE finds interfaces that are called by their MAC address.
-	namedRE = regexp.MustCompile(`\b(enx|wlx)([0-9a-f]{12})`)
+	// namedRE finds interfaces and RDMA devices that are called by their MAC
+	// address or their GUID (systemd, rdma-core).
+	namedRE = regexp.MustCompile(`\b((?:en|wl|ib|iw|opa|roce|rdma)x)([0-9a-f]{16}|[0-9a-f]{12})`)
 )
 
 // Anonymise replaces in a recording what tells whose it is: the name of the
@@ -95,11 +96,15 @@ func (a *Anonymiser) text(text string) string {
 // name replaces addresses in names of interfaces.
 func (a *Anonymiser) name(name string) string {
 	return namedRE.ReplaceAllStringFunc(name, func(found string) string {
-		raw, err := hex.DecodeString(found[3:])
+		prefix, digits, _ := strings.Cut(found, "x")
+		raw, err := hex.DecodeString(digits)
 		if err != nil {
 			return found
 		}
-		return found[:3] + hex.EncodeToString(a.standIn(raw))
+		if len(raw) == 8 {
+			return prefix + "x" + strings.ReplaceAll(a.guid(digits), ":", "")
+		}
+		return prefix + "x" + hex.EncodeToString(a.standIn(raw))
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 
 // knownDrivers are those whose statistics are known: their devices are read
 // even where no RDMA device names them.
-var knownDrivers = []string{"mlx5_core", "ice", "i40e", "bnxt_en", "ionic", "hns3", "qede", "mana", "cxgb4"}
+var knownDrivers = []string{"mlx5_core", "ice", "i40e", "bnxt_en", "ionic", "hns3", "qede", "mana", "cxgb4", "idpf"}
 
 var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
 

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -86,7 +87,7 @@ func (r *Reader) readPort(device *RDMA, number, ports int, t tally) RDMAPort {
 		}
 		p.ECN = readECN(t, p.Netdev, p.Members)
 	}
-	p.GIDs, _ = keep(r, r.gids, dir, keepFor, func() (*GIDs, error) { return countGIDs(t, dir), nil })
+	p.GIDs, _ = keep(r, r.gids, dir+" "+device.NodeGUID, keepFor, func() (*GIDs, error) { return countGIDs(t, dir) })
 	p.DefaultTOS = t.number(path.Join("kernel/config/rdma_cm", device.Name, "ports", of, "default_roce_tos"))
 	p.TrafficClass = trafficClass(t, path.Join("class/infiniband", device.Name, "tc", of, "traffic_class"))
 	return p
@@ -166,12 +167,13 @@ func roceMTU(driver string, mtu float64) *float64 {
 
 // countGIDs counts the addresses of a port. An index without one answers
 // EINVAL. nil: none can be counted.
-func countGIDs(t tally, dir string) *GIDs {
+func countGIDs(t tally, dir string) (*GIDs, error) {
 	types := path.Join(dir, "gid_attrs/types")
 	indexes := t.list(types)
 	if len(indexes) == 0 {
-		return nil
+		return nil, nil
 	}
+	before := t.skipped.Unreadable
 	var gids GIDs
 	for _, index := range indexes[:min(len(indexes), gidLimit)] {
 		switch kind := t.text(path.Join(types, index)); kind {
@@ -184,8 +186,13 @@ func countGIDs(t tally, dir string) *GIDs {
 			t.unparsable(path.Join(types, index), kind)
 		}
 	}
-	return &gids
+	if t.skipped.Unreadable > before {
+		return nil, errUnreadable // How many there are is not known.
+	}
+	return &gids, nil
 }
+
+var errUnreadable = errors.New("a part could not be read")
 
 // trafficClass reads "Global tclass=106"; -1 is none.
 func trafficClass(t tally, name string) *float64 {

@@ -99,12 +99,19 @@ func (r *Reader) List() (Inventory, error) {
 		}
 	}
 	for _, name := range look("class/net") {
-		if !r.options.selected(name) || !named[name] && !r.isKnown(name) || r.isRepresentor(name) {
+		if !r.options.selected(name) || !named[name] && !r.isKnown(name) || r.isRepresentor(name) || !r.isEthernet(name) {
 			continue
 		}
 		found.Netdevs = append(found.Netdevs, name)
 	}
 	return found, errors.Join(failed...)
+}
+
+// isEthernet says whether the device is none of InfiniBand, whose cards have
+// the same drivers.
+func (r *Reader) isEthernet(netdev string) bool {
+	kind, err := readText(r.Sys, path.Join("class/net", netdev, "type"))
+	return err != nil || kind == "1" // ARPHRD_ETHER; a copy of /sys may lack it.
 }
 
 // isKnown says whether the device's driver is one that the table knows.
