@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,7 +103,7 @@ func hostSampler(f *flags, config exporter.Config, stdout io.Writer) (sampler, e
 	}
 	sources := host.NewLive(f.sysPath, f.procPath)
 	options := host.Options{
-		Include: config.Host.DeviceInclude.Regexp, Exclude: config.Host.DeviceExclude.Regexp,
+		Include: cmp.Or(f.include.regexp, config.Host.DeviceInclude.Regexp), Exclude: cmp.Or(f.exclude.regexp, config.Host.DeviceExclude.Regexp),
 		Wanted: collectors.HostWanted(catalog), RawStats: config.Host.RawStats,
 	}
 	anonymiser := host.NewAnonymiser()

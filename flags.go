@@ -58,6 +58,8 @@ func newApp() (*kingpin.Application, *flags) {
 	app.Flag("sonic.database-dir", "Directory of SONiC's database_config.json.").Default("/var/run/redis/sonic-db").StringVar(&f.databaseDir)
 	app.Flag("path.sysfs", "Where sysfs is mounted.").Default("/sys").StringVar(&f.sysPath)
 	app.Flag("path.procfs", "Where procfs is mounted.").Default("/proc").StringVar(&f.procPath)
+	app.Flag("host.device-include", "Regular expression of the whole names of network and RDMA devices to read. Has precedence over host.device_include of the configuration.").PlaceHolder("REGEXP").SetValue(&f.include)
+	app.Flag("host.device-exclude", "The same of those not to read.").PlaceHolder("REGEXP").SetValue(&f.exclude)
 
 	app.Flag("runtime.memory-limit", "Memory that the process keeps below if it can (64MiB; 0 for none); a switch that needs more gets it. GOMEMLIMIT has precedence.").Default("48MiB").SetValue(&f.memoryLimit)
 	app.Flag("runtime.gomaxprocs", "CPUs that the process uses at a time (0 for all). GOMAXPROCS has precedence.").Default("1").IntVar(&f.maxProcs)
@@ -76,8 +78,6 @@ func newApp() (*kingpin.Application, *flags) {
 	serve.Flag("config.enable-auto-reload", "Reload the configuration file when it has changed.").BoolVar(&f.autoReload)
 	serve.Flag("collector.switch", "Read a SONiC switch. Without either form: if there is one. In the environment: true, false, auto.").SetValue(&f.switchMode)
 	serve.Flag("collector.host", "Read the NICs of a host. Without either form: if there is an RDMA device or a NIC of a known driver, and no switch. In the environment: true, false, auto.").SetValue(&f.hostMode)
-	serve.Flag("host.device-include", "Regular expression of the whole names of network and RDMA devices to read. Has precedence over host.device_include of the configuration.").PlaceHolder("REGEXP").SetValue(&f.include)
-	serve.Flag("host.device-exclude", "The same of those not to read.").PlaceHolder("REGEXP").SetValue(&f.exclude)
 	serve.Flag("collector.disable-defaults", "Run no collectors but those that are asked for.").BoolVar(&f.disableDefaults)
 	serve.Flag("replay", "Serve the capture in this directory instead of what is on this machine.").PlaceHolder("DIR").StringVar(&f.replay)
 

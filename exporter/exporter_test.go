@@ -169,6 +169,35 @@ func TestNodeInfo(t *testing.T) {
 	})
 }
 
+// A switch that boots shows its NICs before its databases are there. From then
+// on the host's collector has nothing to say, which is no failure.
+func TestHostTurnsOutToBeASwitch(t *testing.T) {
+	isSwitch := false
+	o, _ := options(t,
+		Enabled{Auto: true, Collector: &fake{"host", func(context.Context) (collectors.Reading, error) {
+			if isSwitch {
+				return collectors.Reading{}, collectors.ErrIsSwitch
+			}
+			return sources(good("eth0")), nil
+		}}},
+		Enabled{Auto: true, Collector: &fake{"switch", func(context.Context) (collectors.Reading, error) {
+			if isSwitch {
+				return sources(good("redis")), nil
+			}
+			return collectors.Reading{}, collectors.ErrNotFound
+		}}},
+	)
+	e := start(t, o)
+	families := []string{"roce_scrape_collector_success", "roce_scrape_source_success"}
+	expect(t, "booting", scrape(t, e).only(families...), lines(
+		`roce_scrape_collector_success{collector="host"} 1`, `roce_scrape_source_success{collector="host",source="eth0"} 1`,
+	))
+	isSwitch = true
+	expect(t, "booted", scrape(t, e).only(families...), lines(
+		`roce_scrape_collector_success{collector="switch"} 1`, `roce_scrape_source_success{collector="switch",source="redis"} 1`,
+	))
+}
+
 func TestPolicyIsServedOnce(t *testing.T) {
 	o, _ := options(t, Enabled{Collector: always("switch", collectors.Reading{}, nil)}, Enabled{Collector: always("host", collectors.Reading{}, nil)})
 	o.ConfigFile = configFile(t, "policy: {lossless_priorities: [3], rdma_mtu: 4096, dscp: {data: [26], cnp: [48]}, congestion_control: dcqcn}")
