@@ -310,3 +310,23 @@ func TestRoCEMTU(t *testing.T) {
 		got.has(t, `roce_rdma_mtu_bytes{device="irdma0",rdma_port="1"}`, want[1])
 	}
 }
+
+// In switchdev mode the counters of congestion control are the device's, and
+// each representor has a port of the RDMA device.
+func TestSwitchdevMode(t *testing.T) {
+	capture := hostOf(t, card{
+		netdev: "ens1f0np0", rdma: "mlx5_0", driver: "mlx5_core", statistics: []string{"rx_bytes_phy: 1"}, net: []string{"phys_port_name = p0"},
+		ib: []string{
+			"ports/1/state = 4: ACTIVE", "ports/1/gid_attrs/ndevs/0 = ens1f0np0", "ports/2/state = 4: ACTIVE", "ports/2/gid_attrs/ndevs/0 = ens1f0npf0vf0",
+			"hw_counters/np_cnp_sent = 7",
+		},
+		pci: []string{"net/ens1f0npf0vf0/phys_port_name = pf0vf0"},
+	})
+	maps.Copy(capture, hosttest.Parse(t, `sys/class/net/ens1f0npf0vf0 -> ../../devices/pci0000:00/0000:01:00.0/net/ens1f0npf0vf0
+sys/devices/pci0000:00/0000:01:00.0/net/ens1f0npf0vf0/device -> ../../../0000:01:00.0
+`))
+	got, _ := readHost(t, capture)
+	got.has(t, `roce_rdma_cnp_sent_packets_total{device="mlx5_0",rdma_port="1"}`, 7)
+	got.lacks(t, `rdma_port="2"`)
+	got.lacks(t, "ens1f0npf0vf0")
+}

@@ -23,12 +23,18 @@ type liveEthtool struct {
 	mu      sync.Mutex // Not held during a call: one may hang in the kernel.
 	conn    calls
 	buffers sync.Pool
+	turns   chan struct{} // One for each of the calls that may run at a time.
 }
+
+// maxCalls is how many devices may be asked for their statistics at a time: a
+// buffer is 1.3 MB, and a host may have hundreds of virtual functions.
+const maxCalls = 8
 
 func newEthtool() Ethtool {
 	return &liveEthtool{
 		open:    func() (calls, error) { return ethtool.NewEthtool() },
 		buffers: sync.Pool{New: func() any { return new(buffer) }},
+		turns:   make(chan struct{}, maxCalls),
 	}
 }
 
@@ -76,6 +82,8 @@ func (e *liveEthtool) Statistics(name string) (map[string]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.turns <- struct{}{}
+	defer func() { <-e.turns }()
 	b := e.buffers.Get().(*buffer)
 	defer e.buffers.Put(b)
 	for range 2 {

@@ -32,6 +32,10 @@ func (r *Reader) ReadRDMA(name string) (*RDMA, error) {
 	device.IWARP = strings.HasPrefix(t.text(path.Join(dir, "node_type")), "4:") // "4: RNIC"
 	numbers, err := portNumbers(r.Sys, name)
 	for _, number := range numbers {
+		// In switchdev mode mlx5 has a port for each representor besides its own.
+		if len(numbers) > 1 && r.isRepresentor(r.portNetdev(name, number, len(numbers))) {
+			continue
+		}
 		device.Ports = append(device.Ports, r.readPort(device, number, len(numbers), t))
 	}
 	if len(device.Ports) == 1 && device.Ports[0].HWCounters != nil {
