@@ -145,7 +145,7 @@ func portFamilies() []Family {
 			[]string{"port", "mac"},
 			[]Origin{fact("state", "FDB_TABLE|<vlan>:<mac> port"), {Source: "appl", Raw: []string{"NEIGH_TABLE:<port>:<ip> neigh"}, Note: "on a routed port"}},
 		},
-		{"roce_port_lag_member_info", "The link aggregation group that the port is a member of.", Info, []string{"port", "lag"}, one(fact("config", "PORTCHANNEL_MEMBER|<lag>|<port>"))},
+		{"roce_port_lag_member_info", "The link aggregation group that the port is a member of.", Info, []string{"port", "lag"}, []Origin{fact("config", "PORTCHANNEL_MEMBER|<lag>|<port>"), fact("sysfs", "class/net/<port>/master")}},
 	}
 }
 

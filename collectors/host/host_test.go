@@ -186,7 +186,7 @@ func TestLockOfTheKernelIsHeld(t *testing.T) {
 func TestDriverDoesNotAnswer(t *testing.T) {
 	f := readTree(t, "connectx.txt")
 	r := newReader(t, f, Options{})
-	r.Sources.Ethtool = fakeEthtool{err: syscall.ENODEV}
+	r.Ethtool = fakeEthtool{err: syscall.ENODEV}
 	n, err := r.ReadNetdev("ens1f0np0")
 	if !errors.Is(err, syscall.ENODEV) {
 		t.Errorf("error %v", err)
@@ -222,7 +222,7 @@ func (f fakeEthtool) Statistics(string) (map[string]uint64, error) {
 // them, and the device is not failed.
 func TestStatisticsRaced(t *testing.T) {
 	r := newReader(t, readTree(t, "connectx.txt"), Options{})
-	r.Sources.Ethtool = racedEthtool{}
+	r.Ethtool = racedEthtool{}
 	n, err := r.ReadNetdev("ens1f0np0")
 	if err != nil || n.Skipped != (Skipped{Raced: 1}) && n.Skipped.Raced != 1 {
 		t.Fatalf("%+v, %v", n, err)
@@ -259,7 +259,7 @@ func TestPFCMovesWhileStatisticsAreRead(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			reads := c.reads
 			r := newReader(t, f, Options{})
-			r.Sources.Ethtool = fakeEthtool{statistics: func() map[string]uint64 {
+			r.Ethtool = fakeEthtool{statistics: func() map[string]uint64 {
 				read := reads[0]
 				reads = reads[1:]
 				return read
@@ -297,7 +297,7 @@ func TestManyStatistics(t *testing.T) {
 	for i := range 19338 {
 		many[fmt.Sprintf("rx%d_packets", i)] = uint64(i)
 	}
-	r.Sources.Ethtool = fakeEthtool{statistics: func() map[string]uint64 { return many }}
+	r.Ethtool = fakeEthtool{statistics: func() map[string]uint64 { return many }}
 	n, err := r.ReadNetdev("ens1f0np0")
 	if err != nil || len(n.Ethtool) != len(wanted.Ethtool) || n.Ethtool[0] != 9.007199254740992e15 {
 		t.Errorf("%v, %v", n, err)

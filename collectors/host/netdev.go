@@ -133,8 +133,8 @@ func (r *Reader) isRaw(name string) bool {
 // readDCB asks for the data center bridging state.
 func (r *Reader) readDCB(n *Netdev, t tally) *DCBState {
 	var state *DCBState
-	if r.Sources.DCB != nil {
-		s, err := r.Sources.DCB.Get(n.Name)
+	if r.DCB != nil {
+		s, err := r.DCB.Get(n.Name)
 		switch {
 		case err == nil:
 			state = s
