@@ -4,7 +4,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,17 +40,13 @@ func (b *builder) build(c exporter.Config) ([]exporter.Enabled, error) {
 	}
 	if b.wants(b.flags.hostMode) {
 		b.once.Do(func() { b.live = host.NewLive(b.flags.sysPath, b.flags.procPath) })
-		options := b.hostOptions(c)
-		options.IsSwitch = func(ctx context.Context) (bool, map[string]bool) {
-			if _, err := live.Switch(); errors.Is(err, sonic.ErrNotFound) {
-				return false, nil
-			}
-			if aSwitch == nil {
-				return !options.Required, nil // The databases are there, but nobody reads them.
-			}
-			return true, aSwitch.Ports(ctx)
+		options := hostOptions(b.flags, c)
+		options.IsSwitch = func() bool {
+			_, err := live.Switch()
+			// With databases that nobody reads, it is one unless its NICs are asked for.
+			return !errors.Is(err, sonic.ErrNotFound) && (aSwitch != nil || !options.Required)
 		}
-		enabled = append(enabled, exporter.Enabled{Collector: collectors.NewHost(b.catalog, b.live, options), Auto: b.flags.hostMode == auto})
+		enabled = append(enabled, b.host(b.live, options, aSwitch))
 	}
 	return enabled, nil
 }
@@ -59,6 +54,14 @@ func (b *builder) build(c exporter.Config) ([]exporter.Enabled, error) {
 // wants says whether a collector is to run, or to look whether it can.
 func (b *builder) wants(m mode) bool {
 	return m == on || m == auto && !b.flags.disableDefaults
+}
+
+// host makes the collector of a host, which may be a switch, too.
+func (b *builder) host(sources host.Sources, options collectors.HostOptions, s *collectors.Switch) exporter.Enabled {
+	if s != nil {
+		options.Ports = s.Ports
+	}
+	return exporter.Enabled{Collector: collectors.NewHost(b.catalog, sources, options), Auto: b.flags.hostMode == auto}
 }
 
 // replay makes the collectors of a capture, of what is in it.
@@ -69,9 +72,8 @@ func (b *builder) replay(c exporter.Config) ([]exporter.Enabled, error) {
 	if err != nil && !errors.Is(err, sonic.ErrNotFound) {
 		return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, err)
 	}
-	isSwitch := err == nil && b.wants(b.flags.switchMode)
 	var s *collectors.Switch
-	if isSwitch {
+	if err == nil && b.wants(b.flags.switchMode) {
 		s = collectors.NewSwitch(b.catalog, sonic.Fixed{Read: capture}, switchOptions(c))
 		enabled = append(enabled, exporter.Enabled{Collector: s, Auto: b.flags.switchMode == auto})
 	}
@@ -87,18 +89,13 @@ func (b *builder) replay(c exporter.Config) ([]exporter.Enabled, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, err)
 		}
-		options := b.hostOptions(c)
+		options := hostOptions(b.flags, c)
 		options.Now, err = captureClock(dir)
 		if err != nil {
 			return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, err)
 		}
-		options.IsSwitch = func(ctx context.Context) (bool, map[string]bool) {
-			if !isSwitch {
-				return false, nil
-			}
-			return true, s.Ports(ctx)
-		}
-		enabled = append(enabled, exporter.Enabled{Collector: collectors.NewHost(b.catalog, sources, options), Auto: b.flags.hostMode == auto})
+		options.IsSwitch = func() bool { return s != nil }
+		enabled = append(enabled, b.host(sources, options, s))
 	} else if err != nil {
 		return nil, fmt.Errorf("--replay %s: %w, nor is there a directory sys", b.flags.replay, err)
 	}
@@ -148,15 +145,15 @@ func switchOptions(c exporter.Config) collectors.SwitchOptions {
 	}
 }
 
-func (b *builder) hostOptions(c exporter.Config) collectors.HostOptions {
+func hostOptions(f *flags, c exporter.Config) collectors.HostOptions {
 	return collectors.HostOptions{
 		AllPriorities: c.Host.Priorities == "all",
 		RawStats:      c.Host.RawStats,
-		Include:       cmp.Or(b.flags.include.regexp, c.Host.DeviceInclude.Regexp),
-		Exclude:       cmp.Or(b.flags.exclude.regexp, c.Host.DeviceExclude.Regexp),
+		Include:       cmp.Or(f.include.regexp, c.Host.DeviceInclude.Regexp),
+		Exclude:       cmp.Or(f.exclude.regexp, c.Host.DeviceExclude.Regexp),
 		Timeout:       time.Duration(c.Scrape.Timeout),
 		SeriesLimit:   c.Limits.Series,
 		Policy:        c.Intent(),
-		Required:      b.flags.hostMode == on,
+		Required:      f.hostMode == on,
 	}
 }

@@ -30,7 +30,8 @@ type HostOptions struct {
 	// IsSwitch says that the machine is a switch: its own collector speaks for
 	// the node and for the ports that it lists, and unless this one is
 	// required there is nothing left to say. nil: it is none.
-	IsSwitch func(ctx context.Context) (is bool, ports map[string]bool)
+	IsSwitch func() bool
+	Ports    func(ctx context.Context) map[string]bool // Of that switch; nil: none.
 	// Now is the clock of the node; nil: that of this machine.
 	Now func() time.Time
 }
@@ -116,13 +117,13 @@ func (*Host) Name() string { return "host" }
 // Collect reads all devices side by side: one that hangs costs what it would
 // have said, and nothing else.
 func (h *Host) Collect(ctx context.Context) (Reading, error) {
-	var ports map[string]bool
-	isSwitch := false
-	if h.options.IsSwitch != nil {
-		isSwitch, ports = h.options.IsSwitch(ctx)
-	}
+	isSwitch := h.options.IsSwitch != nil && h.options.IsSwitch()
 	if isSwitch && !h.options.Required {
 		return Reading{}, ErrIsSwitch
+	}
+	var ports map[string]bool
+	if isSwitch && h.options.Ports != nil {
+		ports = h.options.Ports(ctx)
 	}
 	list, err := h.list(ctx)
 	if err != nil {

@@ -161,7 +161,8 @@ func TestManyDevicesHaveGone(t *testing.T) {
 // what the switch reports.
 func TestHostOfASwitch(t *testing.T) {
 	options := hostOptions()
-	options.IsSwitch = func(context.Context) (bool, map[string]bool) { return true, map[string]bool{"ens1f0np0": true} }
+	options.IsSwitch = func() bool { return true }
+	options.Ports = func(context.Context) map[string]bool { return map[string]bool{"ens1f0np0": true} }
 	_, out := collectHost(t, capturedHost(t, testCatalog(t), twoCards(t), options))
 	got := parse(t, out)
 	got.lacks(t, "{", `port="ens1f0np0"`, "roce_port_")
@@ -169,6 +170,10 @@ func TestHostOfASwitch(t *testing.T) {
 	got.has(t, `roce_port_receive_bytes_total{port="ens2f0np0"}`, 2)
 
 	options.Required = false
+	options.Ports = func(context.Context) map[string]bool {
+		t.Error("nobody asked, but the switch is read for its ports")
+		return nil
+	}
 	if _, err := capturedHost(t, testCatalog(t), twoCards(t), options).Collect(t.Context()); !errors.Is(err, ErrNotFound) {
 		t.Errorf("nobody asked: %v", err)
 	}
