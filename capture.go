@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +21,16 @@ import (
 	"roce_exporter/exporter"
 )
 
-// A sampler reads one sample and writes it into a directory.
-type sampler func(ctx context.Context, dir string) error
+// A sample is what was read once of a node.
+type sample struct {
+	write   func(dir, version string, now time.Time) error
+	counts  map[string]int
+	unit    string // Of the counts.
+	leftOut []string
+}
+
+// A sampler reads one sample.
+type sampler func(ctx context.Context) (sample, error)
 
 // capture writes what the exporter reads from this node, and says what it left
 // out.
@@ -37,15 +44,15 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 	}
 	live := sonic.NewLive(f.databaseDir, liveOptions(config))
 	defer live.Close()
-	var sample sampler
+	var read sampler
 	found, noSwitch := live.Switch()
 	switch {
 	case noSwitch == nil:
-		sample = switchSampler(f, found, stdout)
+		read = switchSampler(f, found)
 	case !errors.Is(noSwitch, sonic.ErrNotFound):
 		return noSwitch
 	default:
-		if sample, err = hostSampler(f, config, stdout); err != nil {
+		if read, err = hostSampler(f, config); err != nil {
 			return err
 		}
 	}
@@ -61,13 +68,17 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 				return ctx.Err()
 			}
 		}
-		err := sample(ctx, dir)
+		taken, err := read(ctx)
 		if errors.Is(err, host.ErrNoDevice) {
 			return fmt.Errorf("neither a switch nor a host with NICs: %w, and below %s %w: give --path.sysfs, or --sonic.database-dir on a switch", noSwitch, f.sysPath, err)
 		}
 		if err != nil {
 			return err
 		}
+		if err := taken.write(dir, version.Info(), time.Now()); err != nil {
+			return err
+		}
+		taken.report(stdout, dir)
 	}
 	if f.anonymise {
 		_, _ = fmt.Fprintln(stdout, "Names of nodes, MAC and IP addresses are replaced. Look at the files before you give them away.")
@@ -78,58 +89,46 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 // patience is how long a sample is waited for.
 const patience = 10 * time.Second
 
-func switchSampler(f *flags, found *sonic.Switch, stdout io.Writer) sampler {
+func switchSampler(f *flags, found *sonic.Switch) sampler {
 	anonymiser := sonic.NewAnonymiser() // One for all samples: a name stays the same.
-	return func(ctx context.Context, dir string) error {
+	return func(ctx context.Context) (sample, error) {
 		recording, err := sonic.Record(ctx, found, patience)
 		if err != nil {
-			return err
+			return sample{}, err
 		}
 		if f.anonymise {
 			anonymiser.Anonymise(recording)
 		}
-		if err := recording.Write(dir, version.Info(), time.Now()); err != nil {
-			return err
-		}
-		report(stdout, dir, recording.Keys(), "keys", recording.LeftOut)
-		return nil
+		return sample{recording.Write, recording.Keys(), "keys", recording.LeftOut}, nil
 	}
 }
 
-func hostSampler(f *flags, config exporter.Config, stdout io.Writer) (sampler, error) {
+func hostSampler(f *flags, config exporter.Config) (sampler, error) {
 	catalog, err := collectors.NewDefaultCatalog()
 	if err != nil {
 		return nil, err
 	}
-	sources := host.NewLive(f.sysPath, f.procPath)
-	options := host.Options{
-		Include: cmp.Or(f.include.regexp, config.Host.DeviceInclude.Regexp), Exclude: cmp.Or(f.exclude.regexp, config.Host.DeviceExclude.Regexp),
-		Wanted: collectors.HostWanted(catalog), RawStats: config.Host.RawStats,
-	}
-	anonymiser := host.NewAnonymiser()
-	return func(ctx context.Context, dir string) error {
-		recording, err := host.Record(ctx, sources, options, patience)
+	sources, anonymiser := host.NewLive(f.sysPath, f.procPath), host.NewAnonymiser()
+	wanted := hostOptions(f, config).Reader(catalog)
+	return func(ctx context.Context) (sample, error) {
+		recording, err := host.Record(ctx, sources, wanted, patience)
 		if err != nil {
-			return err
+			return sample{}, err
 		}
 		if f.anonymise {
 			anonymiser.Anonymise(recording)
 		}
-		if err := recording.Write(dir, version.Info(), time.Now()); err != nil {
-			return err
-		}
-		report(stdout, dir, recording.Counts(), "files", recording.LeftOut)
-		return nil
+		return sample{recording.Write, recording.Counts(), "files", recording.LeftOut}, nil
 	}, nil
 }
 
 // report says what a sample holds.
-func report(stdout io.Writer, dir string, counts map[string]int, unit string, leftOut []string) {
+func (s *sample) report(stdout io.Writer, dir string) {
 	_, _ = fmt.Fprintf(stdout, "%s:\n", dir)
-	for _, of := range slices.Sorted(maps.Keys(counts)) {
-		_, _ = fmt.Fprintf(stdout, "  %s: %d %s\n", of, counts[of], unit)
+	for _, of := range slices.Sorted(maps.Keys(s.counts)) {
+		_, _ = fmt.Fprintf(stdout, "  %s: %d %s\n", of, s.counts[of], s.unit)
 	}
-	for _, what := range leftOut {
+	for _, what := range s.leftOut {
 		_, _ = fmt.Fprintf(stdout, "  left out: %s\n", what)
 	}
 }

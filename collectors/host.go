@@ -91,11 +91,15 @@ const maxGone = 64
 
 var errGone = errors.New("the device has gone")
 
-// HostWanted is what a catalogue wants of a host.
-func HostWanted(c *Catalog) host.Wanted {
-	return host.Wanted{
-		Ethtool: c.Wanted("ethtool"), Netdev: c.Wanted("netdev"), DCB: c.Wanted("dcb"),
-		Counters: c.Wanted("counters"), HWCounters: c.Wanted("hw_counters"),
+// Reader are the options of the reader: what a catalogue wants of the chosen
+// devices.
+func (o HostOptions) Reader(c *Catalog) host.Options {
+	return host.Options{
+		Include: o.Include, Exclude: o.Exclude, RawStats: o.RawStats,
+		Wanted: host.Wanted{
+			Ethtool: c.Wanted("ethtool"), Netdev: c.Wanted("netdev"), DCB: c.Wanted("dcb"),
+			Counters: c.Wanted("counters"), HWCounters: c.Wanted("hw_counters"),
+		},
 	}
 }
 
@@ -104,9 +108,8 @@ func NewHost(catalog *Catalog, sources host.Sources, options HostOptions) *Host 
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	reader := host.NewReader(sources, host.Options{Include: options.Include, Exclude: options.Exclude, Wanted: HostWanted(catalog), RawStats: options.RawStats})
 	return &Host{
-		catalog: catalog, reader: reader, options: options, builder: catalog.NewBuilder(),
+		catalog: catalog, reader: host.NewReader(sources, options.Reader(catalog)), options: options, builder: catalog.NewBuilder(),
 		netdevs: map[string]*device[*host.Netdev]{}, rdma: map[string]*device[*host.RDMA]{},
 	}
 }

@@ -22,7 +22,7 @@ func recordHost(t *testing.T, original fs.FS, anonymiser *host.Anonymiser) (stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	recording, err := host.Record(t.Context(), sources, host.Options{Wanted: HostWanted(testCatalog(t))}, 10*time.Second)
+	recording, err := host.Record(t.Context(), sources, HostOptions{}.Reader(testCatalog(t)), 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
