@@ -36,13 +36,18 @@ func (r *read) readPortCounters(ctx context.Context) error {
 			ports = append(ports, p)
 		}
 	}
-	values := newSlab(len(ports), r.options.Wanted.Port)
+	return r.readObjects(ctx, queries, r.options.Wanted.Port, func(i int, values Values, _ Hash) { ports[i].Counters = values })
+}
+
+// readObjects reads the hashes of objects; one without is missing.
+func (r *read) readObjects(ctx context.Context, queries []Query, wanted Fields, use func(i int, values Values, hash Hash)) error {
+	values := newSlab(len(queries), wanted)
 	return r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
 		if hash == nil {
 			r.out.Skipped.Missing++
 			return
 		}
-		ports[i].Counters = values.keep(i, hash, &r.out.Skipped)
+		use(i, values.keep(i, hash, &r.out.Skipped), hash)
 	})
 }
 
@@ -52,15 +57,9 @@ func (r *read) readQueueCounters(ctx context.Context) error {
 	for i, q := range queues {
 		queries[i].Key = "COUNTERS:" + q.oid
 	}
-	values := newSlab(len(queues), r.options.Wanted.Queue)
-	err := r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
-		if hash == nil {
-			r.out.Skipped.Missing++
-			return
-		}
-		q := &queues[i]
-		q.Counters = values.keep(i, hash, &r.out.Skipped)
-		r.readWatchdog(q, hash)
+	err := r.readObjects(ctx, queries, r.options.Wanted.Queue, func(i int, values Values, hash Hash) {
+		queues[i].Counters = values
+		r.readWatchdog(&queues[i], hash)
 	})
 	if err != nil {
 		return err
@@ -79,14 +78,7 @@ func (r *read) readGroupCounters(ctx context.Context) error {
 	for i, g := range groups {
 		queries[i].Key = "COUNTERS:" + g.oid
 	}
-	values := newSlab(len(groups), r.options.Wanted.Group)
-	err := r.hashes(ctx, CountersDB, queries, func(i int, hash Hash) {
-		if hash == nil {
-			r.out.Skipped.Missing++
-			return
-		}
-		groups[i].Counters = values.keep(i, hash, &r.out.Skipped)
-	})
+	err := r.readObjects(ctx, queries, r.options.Wanted.Group, func(i int, values Values, _ Hash) { groups[i].Counters = values })
 	if err != nil {
 		return err
 	}
