@@ -33,10 +33,11 @@ func (r *Reader) ReadRDMA(name string) (*RDMA, error) {
 	numbers, err := portNumbers(r.Sys, name)
 	for _, number := range numbers {
 		// In switchdev mode mlx5 has a port for each representor besides its own.
-		if len(numbers) > 1 && r.isRepresentor(r.portNetdev(name, number, len(numbers))) {
+		netdev := r.portNetdev(name, number, len(numbers))
+		if len(numbers) > 1 && r.isRepresentor(netdev) {
 			continue
 		}
-		device.Ports = append(device.Ports, r.readPort(device, number, len(numbers), t))
+		device.Ports = append(device.Ports, r.readPort(device, number, netdev, t))
 	}
 	if len(device.Ports) == 1 && device.Ports[0].HWCounters != nil {
 		// A card in switchdev mode, and some drivers always, have counters of
@@ -68,7 +69,7 @@ func portNumbers(files fs.FS, rdma string) ([]int, error) {
 	return numbers, err
 }
 
-func (r *Reader) readPort(device *RDMA, number, ports int, t tally) RDMAPort {
+func (r *Reader) readPort(device *RDMA, number int, netdev string, t tally) RDMAPort {
 	p := RDMAPort{Number: number}
 	of := strconv.Itoa(number)
 	dir := path.Join("class/infiniband", device.Name, "ports", of)
@@ -83,7 +84,7 @@ func (r *Reader) readPort(device *RDMA, number, ports int, t tally) RDMAPort {
 	t.counters(path.Join(dir, "counters"), r.options.Wanted.Counters, p.Counters, device.Driver)
 	t.counters(path.Join(dir, "hw_counters"), r.options.Wanted.HWCounters, p.HWCounters, device.Driver)
 
-	p.Netdev = r.portNetdev(device.Name, number, ports)
+	p.Netdev = netdev
 	if p.Netdev != "" {
 		p.Members = members(r.Sys, p.Netdev)
 		if mtu := t.number(path.Join("class/net", p.Netdev, "mtu")); mtu != nil && !device.IWARP {
