@@ -26,11 +26,17 @@ import (
 
 func dumps(t testing.TB) string {
 	t.Helper()
-	shared := os.Getenv("ROCE_SHARED")
-	if shared == "" {
-		t.Skip("needs dumps of switches: set ROCE_SHARED to the folder that has sonic-dumps")
+	return shared(t, "sonic-dumps")
+}
+
+// shared is a folder of what is not part of the repository.
+func shared(t testing.TB, folder string) string {
+	t.Helper()
+	root := os.Getenv("ROCE_SHARED")
+	if root == "" {
+		t.Skip("needs dumps: set ROCE_SHARED to the folder that has " + folder)
 	}
-	return filepath.Join(shared, "sonic-dumps")
+	return filepath.Join(root, folder)
 }
 
 // dumpFile takes the name of a dump's file apart: what tells it from others in

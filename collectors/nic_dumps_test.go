@@ -23,11 +23,7 @@ import (
 // part of the repository.
 func nicDumps(t testing.TB) string {
 	t.Helper()
-	shared := os.Getenv("ROCE_SHARED")
-	if shared == "" {
-		t.Skip("needs dumps of NICs: set ROCE_SHARED to the folder that has nic-dumps")
-	}
-	return filepath.Join(shared, "nic-dumps")
+	return shared(t, "nic-dumps")
 }
 
 // driverOf are the drivers whose names the files of the folder hold.
