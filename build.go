@@ -46,7 +46,11 @@ func (b *builder) build(c exporter.Config) ([]exporter.Enabled, error) {
 			// With databases that nobody reads, it is one unless its NICs are asked for.
 			return !errors.Is(err, sonic.ErrNotFound) && (aSwitch != nil || !options.Required)
 		}
-		enabled = append(enabled, b.host(b.live, options, aSwitch))
+		aHost := b.host(b.live, options, aSwitch)
+		if aSwitch == nil {
+			aHost.Close = live.Close // It is its own then.
+		}
+		enabled = append(enabled, aHost)
 	}
 	return enabled, nil
 }
