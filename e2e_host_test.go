@@ -55,7 +55,7 @@ func TestHostAsNobody(t *testing.T) {
 	if strings.Contains(got, `collector="switch"`) {
 		t.Error("a host is no switch, and nobody asked for one")
 	}
-	if lines := p.log.lines("source=ens1f0np0", "ens1f0np0", "no such device"); len(lines) != 1 {
+	if lines := p.log.lines(1, "source=ens1f0np0", "ens1f0np0", "no such device"); len(lines) != 1 {
 		t.Errorf("want one line with the device and the reason: %q", lines)
 	}
 }

@@ -41,8 +41,18 @@ func (l *logBuffer) Write(p []byte) (int, error) {
 	return l.buf.Write(p)
 }
 
-// lines are those of the log with all the words.
-func (l *logBuffer) lines(words ...string) []string {
+// lines are those of the log with all the words. What is logged comes through a
+// pipe, later than the answer to the scrape that caused it: as many lines as
+// are wanted are waited for.
+func (l *logBuffer) lines(wanted int, words ...string) []string {
+	found := l.now(words)
+	for deadline := time.Now().Add(5 * time.Second); len(found) < wanted && time.Now().Before(deadline); found = l.now(words) {
+		time.Sleep(time.Millisecond)
+	}
+	return found
+}
+
+func (l *logBuffer) now(words []string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var found []string
@@ -275,7 +285,7 @@ func TestExporterOutlivesRedis(t *testing.T) {
 	if strings.Contains(body, "roce_port_") {
 		t.Error("ports of a dead Redis are served")
 	}
-	if lines := p.log.lines("source=redis", "level=warn"); len(lines) != 1 || !strings.Contains(lines[0], server.Socket) {
+	if lines := p.log.lines(1, "source=redis", "level=warn"); len(lines) != 1 || !strings.Contains(lines[0], server.Socket) {
 		t.Errorf("want one line that names the socket: %q", lines)
 	}
 	server.Run(t)
@@ -284,7 +294,7 @@ func TestExporterOutlivesRedis(t *testing.T) {
 		body = p.scrape(t)
 	}
 	hasLine(t, body, `roce_port_oper_up{port="Ethernet0"} 1`)
-	if lines := p.log.lines("source=redis"); len(lines) != 2 {
+	if lines := p.log.lines(2, "source=redis"); len(lines) != 2 {
 		t.Errorf("want one more line when it is back: %q", lines)
 	}
 }
@@ -318,7 +328,7 @@ func TestExporterMayNotUseTheSocket(t *testing.T) {
 	for range 3 {
 		hasLine(t, q.scrape(t), `roce_scrape_collector_success{collector="switch"} 0`)
 	}
-	lines := q.log.lines("source=redis", "permission denied", server.Socket, "join the group")
+	lines := q.log.lines(1, "source=redis", "permission denied", server.Socket, "join the group")
 	if len(lines) != 1 {
 		t.Errorf("want one line with the path, the reason and what to do: %q", lines)
 	}
