@@ -65,7 +65,7 @@ func readRails(t testing.TB, r *host.Reader) (all hostReading) {
 func (h *Host) mapHost(r *hostReading) []*dto.MetricFamily {
 	h.builder.Reset()
 	m := hostMapper{b: h.builder, options: &h.options, lossless: map[string]uint8{}, ofRDMA: map[string]bool{}}
-	m.addHost(&r.facts)
+	m.addHost(&r.facts, time.Now())
 	for _, d := range r.rdma {
 		m.learn(d)
 	}
@@ -88,7 +88,7 @@ func TestCostOfMappingAHost(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // As the exporter runs.
 	h := capturedHost(t, testCatalog(t), rails(t), hostOptions())
-	reading := readRails(t, h.reader)
+	reading := readRails(t, h.begin())
 	families := h.mapHost(&reading)
 	n := count(families)
 	times := cheapest(
@@ -126,13 +126,13 @@ func TestCostOfReadingAHost(t *testing.T) {
 	sys, proc := os.DirFS(filepath.Join(dir, "sys")), os.DirFS(filepath.Join(dir, "proc"))
 
 	opened := &openedFiles{}
-	noted := NewHost(testCatalog(t), host.Sources{Sys: notingFS{sys, opened}, Proc: notingFS{proc, opened}, Ethtool: answers}, hostOptions()).reader
+	noted := NewHost(testCatalog(t), host.Sources{Sys: notingFS{sys, opened}, Proc: notingFS{proc, opened}, Ethtool: answers}, hostOptions()).begin()
 	readRails(t, noted)
 	opened.files, opened.attempts, answers.asked = nil, 0, nil
 	readRails(t, noted)
 	asked := answers.asked
 
-	r := NewHost(testCatalog(t), host.Sources{Sys: sys, Proc: proc, Ethtool: answers}, hostOptions()).reader
+	r := NewHost(testCatalog(t), host.Sources{Sys: sys, Proc: proc, Ethtool: answers}, hostOptions()).begin()
 	ratio, times := typical(
 		func() {
 			for _, name := range asked {
