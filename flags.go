@@ -79,9 +79,9 @@ func newApp() (*kingpin.Application, *flags) {
 	serve.Flag("collector.switch", "Read a SONiC switch. Without either form: if there is one. In the environment: true, false, auto.").SetValue(&f.switchMode)
 	serve.Flag("collector.host", "Read the NICs of a host. Without either form: if there is an RDMA device or a NIC of a known driver, and no switch. In the environment: true, false, auto.").SetValue(&f.hostMode)
 	serve.Flag("collector.disable-defaults", "Run no collectors but those that are asked for.").BoolVar(&f.disableDefaults)
-	serve.Flag("replay", "Serve the capture in this directory instead of what is on this machine.").PlaceHolder("DIR").StringVar(&f.replay)
+	serve.Flag("replay", "Serve the capture in this directory instead of what is on this machine, of several samples one a scrape.").PlaceHolder("DIR").StringVar(&f.replay)
 
-	capture := app.Command(captureCommand, "Write what the exporter reads from this node, a switch or a host, into a directory, for --replay and bug reports.")
+	capture := app.Command(captureCommand, "Write what the exporter reads from this node, a switch, a host or both, into a directory, for --replay and bug reports.")
 	capture.Arg("dir", "A new directory.").Required().StringVar(&f.captureDir)
 	capture.Flag("samples", "How often to read: counters that stand still show in two.").NoEnvar().Default("1").IntVar(&f.samples)
 	capture.Flag("every", "Time between two samples.").NoEnvar().Default("15s").DurationVar(&f.every)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 	"text/tabwriter"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 
@@ -59,7 +60,7 @@ func readRails(t testing.TB, r *host.Reader) (all hostReading) {
 func (h *Host) mapHost(r *hostReading) []*dto.MetricFamily {
 	h.builder.Reset()
 	m := hostMapper{b: h.builder, options: &h.options, lossless: map[string]uint8{}, ofRDMA: map[string]bool{}}
-	m.addHost(&r.facts)
+	m.addHost(&r.facts, time.Now())
 	for _, d := range r.rdma {
 		m.learn(d)
 	}
@@ -82,7 +83,7 @@ func TestCostOfMappingAHost(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // As the exporter runs.
 	h := capturedHost(t, testCatalog(t), rails(t), hostOptions())
-	reading := readRails(t, h.reader)
+	reading := readRails(t, h.begin())
 	families := h.mapHost(&reading)
 	n := count(families)
 	times := cheapest(

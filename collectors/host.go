@@ -32,20 +32,18 @@ type HostOptions struct {
 	// required there is nothing left to say. nil: it is none.
 	IsSwitch func() bool
 	Ports    func(ctx context.Context) map[string]bool // Of that switch; nil: none.
-	// Now is the clock of the node; nil: that of this machine.
-	Now func() time.Time
 }
 
 // A Host is the collector of a host's NICs.
 type Host struct {
 	catalog *Catalog
-	reader  *host.Reader
 	options HostOptions
 
 	inventory flight[listing]
 	facts     flight[host.Host]
 
 	mu      sync.Mutex
+	readers []*host.Reader  // The first is in use; samples of a capture follow.
 	last    *host.Inventory // The last that was whole.
 	netdevs map[string]*device[*host.Netdev]
 	rdma    map[string]*device[*host.RDMA]
@@ -103,15 +101,28 @@ func (o HostOptions) Reader(c *Catalog) host.Options {
 	}
 }
 
-// NewHost returns the collector.
-func NewHost(catalog *Catalog, sources host.Sources, options HostOptions) *Host {
-	if options.Now == nil {
-		options.Now = time.Now
-	}
-	return &Host{
-		catalog: catalog, reader: host.NewReader(sources, options.Reader(catalog)), options: options, builder: catalog.NewBuilder(),
+// NewHost returns the collector. Where samples of a capture follow, each is
+// read once, and the last one stays.
+func NewHost(catalog *Catalog, sources host.Sources, options HostOptions, later ...host.Sources) *Host {
+	h := &Host{
+		catalog: catalog, options: options, builder: catalog.NewBuilder(),
 		netdevs: map[string]*device[*host.Netdev]{}, rdma: map[string]*device[*host.RDMA]{},
 	}
+	for _, s := range append([]host.Sources{sources}, later...) {
+		h.readers = append(h.readers, host.NewReader(s, options.Reader(catalog)))
+	}
+	return h
+}
+
+// begin returns the reader of one reading.
+func (h *Host) begin() *host.Reader {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	reader := h.readers[0]
+	if len(h.readers) > 1 {
+		h.readers = h.readers[1:]
+	}
+	return reader
 }
 
 // Name is the collector's label value.
@@ -128,7 +139,8 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	if isSwitch && h.options.Ports != nil {
 		ports = h.options.Ports(ctx)
 	}
-	list, err := h.list(ctx)
+	reader := h.begin()
+	list, err := h.list(ctx, reader)
 	if err != nil {
 		return Reading{}, fmt.Errorf("devices: %w", err)
 	}
@@ -143,10 +155,10 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	var wg sync.WaitGroup
 	var facts host.Host
 	wg.Go(func() {
-		facts, _, _ = h.facts.get(ctx, h.options.Timeout, func(context.Context) host.Host { return h.reader.ReadHost() })
+		facts, _, _ = h.facts.get(ctx, h.options.Timeout, func(context.Context) host.Host { return reader.ReadHost() })
 	})
-	netdevReads := readAll(ctx, &wg, netdevs, h.options.Timeout, h.reader.ReadNetdev)
-	rdmaReads := readAll(ctx, &wg, rdma, h.options.Timeout, h.reader.ReadRDMA)
+	netdevReads := readAll(ctx, &wg, netdevs, h.options.Timeout, reader.ReadNetdev)
+	rdmaReads := readAll(ctx, &wg, rdma, h.options.Timeout, reader.ReadRDMA)
 	wg.Wait()
 
 	h.mapping.Lock()
@@ -155,7 +167,7 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	out := Reading{Node: Node{Name: facts.Hostname, OSVersion: facts.OSVersion}}
 	m := hostMapper{b: h.builder, options: &h.options, lossless: map[string]uint8{}, ofRDMA: map[string]bool{}}
 	if !isSwitch {
-		m.addHost(&facts)
+		m.addHost(&facts, reader.Clock())
 	}
 	for _, r := range rdmaReads {
 		m.learn(r.value)
@@ -199,9 +211,9 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 
 // list finds the devices. If that takes too long, for which a device that
 // hangs can be the cause, they are those of the last time.
-func (h *Host) list(ctx context.Context) (host.Inventory, error) {
+func (h *Host) list(ctx context.Context, reader *host.Reader) (host.Inventory, error) {
 	found, _, err := h.inventory.get(ctx, h.options.Timeout, func(context.Context) listing {
-		found, err := h.reader.List()
+		found, err := reader.List()
 		return listing{found, err}
 	})
 	h.mu.Lock()

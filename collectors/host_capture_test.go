@@ -3,6 +3,10 @@
 package collectors
 
 import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +17,7 @@ import (
 
 	"roce_exporter/collectors/host"
 	"roce_exporter/collectors/host/hosttest"
+	"roce_exporter/collectors/sonic"
 )
 
 // recordHost writes a capture of a host and returns its directory.
@@ -22,21 +27,14 @@ func recordHost(t *testing.T, original fs.FS, anonymiser *host.Anonymiser) (stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	recording, err := host.Record(t.Context(), sources, HostOptions{}.Reader(testCatalog(t)), 10*time.Second)
+	recording, err := host.Record(t.Context(), sources, HostOptions{}.Reader(testCatalog(t)), nil, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if anonymiser != nil {
 		anonymiser.Anonymise(recording)
 	}
-	dir := filepath.Join(t.TempDir(), "capture")
-	if err := recording.Write(dir, "test", time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	if err := recording.Write(dir, "test", time.Now()); err == nil {
-		t.Error("a directory that is not empty is written over")
-	}
-	return dir, recording
+	return writeCapture(t, &Recording{Host: recording}), recording
 }
 
 // A capture, replayed, gives what the host gave.
@@ -76,7 +74,7 @@ func TestAnAnonymisedHostTellsNothing(t *testing.T) {
 			if len(secrets) < 3 {
 				t.Fatalf("the fixture has no secrets: %v", secrets)
 			}
-			dir, _ := recordHost(t, original, host.NewAnonymiser())
+			dir, _ := recordHost(t, original, host.NewAnonymiser(sonic.NewAnonymiser()))
 			err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
 				if err != nil || !e.Type().IsRegular() {
 					return err
@@ -99,5 +97,54 @@ func TestAnAnonymisedHostTellsNothing(t *testing.T) {
 				t.Errorf("but for names and addresses, the capture gives\n%s\nthe host\n%s", got, want)
 			}
 		})
+	}
+}
+
+// Samples of a capture are replayed one after the other, each with its clock
+// and its facts.
+func TestSamplesOfAHost(t *testing.T) {
+	both := t.TempDir()
+	original := hosttest.Read(t, "testdata/hosts/connectx.txt")
+	const counter = "sys/devices/pci0000:00/0000:00:1a.0/0000:1a:00.0/infiniband/mlx5_0/ports/1/hw_counters/np_cnp_sent"
+	for i, sample := range []string{"0001", "0002", "0003"} {
+		original[counter].Data = fmt.Append(nil, 7+i, "\n")
+		original["ethtool/ens1f0np0/driver"].Data = fmt.Appendf(nil, "driver: mlx5_core\nfirmware-version: %d\n", i+1)
+		dir, _ := recordHost(t, original, nil)
+		if sample == "0002" { // As on a file system without links.
+			packSys(t, dir)
+		}
+		if err := os.Rename(dir, filepath.Join(both, sample)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	samples, err := host.OpenCapture(os.DirFS(both))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := NewHost(testCatalog(t), samples[0], hostOptions(), samples[1:]...)
+	var clock float64
+	for i, want := range []int{1, 2, 3, 3, 3} {
+		_, out := collectHost(t, h)
+		got := parse(t, out)
+		got.has(t, `roce_rdma_cnp_sent_packets_total{device="mlx5_0",rdma_port="1"}`, float64(6+want))
+		got.some(t, "roce_port_info", `port="ens1f0np0"`, fmt.Sprintf(`firmware="%d"`, want))
+		if now := got["roce_node_time_seconds"]; (now > clock) != (i < 3) {
+			t.Errorf("reading %d: clock %v after %v", i+1, now, clock)
+		} else {
+			clock = now
+		}
+	}
+}
+
+// packSys makes a tar of the directory sys of a capture.
+func packSys(t *testing.T, dir string) {
+	t.Helper()
+	var packed bytes.Buffer
+	w := tar.NewWriter(&packed)
+	if err := errors.Join(w.AddFS(os.DirFS(filepath.Join(dir, "sys"))), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "sys.tar"), packed.Bytes(), 0o644), os.RemoveAll(filepath.Join(dir, "sys"))); err != nil {
+		t.Fatal(err)
 	}
 }
