@@ -106,8 +106,8 @@ func openTree(capture fs.FS, name string) (fs.FS, error) {
 }
 
 // readTar reads the files, directories and links of a tar into memory.
-func readTar(from io.Reader) (*memory, error) {
-	m := newMemory()
+func readTar(from io.Reader) (*Memory, error) {
+	m := NewMemory()
 	for t := tar.NewReader(from); ; {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
@@ -119,13 +119,13 @@ func readTar(from io.Reader) (*memory, error) {
 		name := path.Clean(h.Name) // "./class/" of tar(1).
 		switch h.Typeflag {
 		case tar.TypeDir:
-			err = m.add(name, fs.ModeDir|0o755, nil)
+			err = m.Add(name, fs.ModeDir|0o755, nil)
 		case tar.TypeSymlink:
-			err = m.add(name, fs.ModeSymlink|0o777, []byte(h.Linkname))
+			err = m.Add(name, fs.ModeSymlink|0o777, []byte(h.Linkname))
 		case tar.TypeReg:
 			var data []byte
 			if data, err = io.ReadAll(io.LimitReader(t, memoryLimit)); err == nil { // With what a node takes, a longer one is refused.
-				err = m.add(name, 0o644, data)
+				err = m.Add(name, 0o644, data)
 			}
 		}
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 // memoryLimit is more than the /sys of any host fills, of what is read of it.
 const memoryLimit = 64 << 20
 
-// A memory is a file system in memory, with links.
-type memory struct {
+// A Memory is a file system in memory, with links.
+type Memory struct {
 	nodes map[string]*node // By paths that lead through no link.
 	size  int
 }
@@ -30,13 +30,13 @@ type node struct {
 	entries []fs.DirEntry // Of a directory.
 }
 
-func newMemory() *memory {
-	return &memory{nodes: map[string]*node{".": {name: ".", mode: fs.ModeDir | 0o755}}}
+func NewMemory() *Memory {
+	return &Memory{nodes: map[string]*node{".": {name: ".", mode: fs.ModeDir | 0o755}}}
 }
 
 // add adds a node and the directories above it. One that is there already gets
 // the new content.
-func (m *memory) add(name string, mode fs.FileMode, data []byte) error {
+func (m *Memory) Add(name string, mode fs.FileMode, data []byte) error {
 	if !fs.ValidPath(name) {
 		return fmt.Errorf("not a path within the tree: %q", name)
 	}
@@ -58,7 +58,7 @@ func (m *memory) add(name string, mode fs.FileMode, data []byte) error {
 		return nil
 	}
 	above := path.Dir(name)
-	if err := m.add(above, fs.ModeDir|0o755, nil); err != nil {
+	if err := m.Add(above, fs.ModeDir|0o755, nil); err != nil {
 		return err
 	}
 	n := &node{name: path.Base(name), mode: mode, data: data}
@@ -78,7 +78,7 @@ func kindOf(mode fs.FileMode) string {
 }
 
 // find follows the links of a path.
-func (m *memory) find(op, name string, last bool) (*node, error) {
+func (m *Memory) find(op, name string, last bool) (*node, error) {
 	failed := func(err error) (*node, error) { return nil, &fs.PathError{Op: op, Path: name, Err: err} }
 	if !fs.ValidPath(name) {
 		return failed(fs.ErrInvalid)
@@ -106,7 +106,7 @@ func (m *memory) find(op, name string, last bool) (*node, error) {
 	return m.nodes[at], nil
 }
 
-func (m *memory) Open(name string) (fs.File, error) {
+func (m *Memory) Open(name string) (fs.File, error) {
 	n, err := m.find("open", name, true)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (m *memory) Open(name string) (fs.File, error) {
 	return &opened{node: n, Reader: bytes.NewReader(n.data)}, nil
 }
 
-func (m *memory) Stat(name string) (fs.FileInfo, error) {
+func (m *Memory) Stat(name string) (fs.FileInfo, error) {
 	n, err := m.find("stat", name, true)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (m *memory) Stat(name string) (fs.FileInfo, error) {
 	return n, nil
 }
 
-func (m *memory) Lstat(name string) (fs.FileInfo, error) {
+func (m *Memory) Lstat(name string) (fs.FileInfo, error) {
 	n, err := m.find("lstat", name, false)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (m *memory) Lstat(name string) (fs.FileInfo, error) {
 	return n, nil
 }
 
-func (m *memory) ReadLink(name string) (string, error) {
+func (m *Memory) ReadLink(name string) (string, error) {
 	n, err := m.find("readlink", name, false)
 	if err != nil {
 		return "", err
@@ -141,7 +141,7 @@ func (m *memory) ReadLink(name string) (string, error) {
 	return string(n.data), nil
 }
 
-func (m *memory) ReadDir(name string) ([]fs.DirEntry, error) {
+func (m *Memory) ReadDir(name string) ([]fs.DirEntry, error) {
 	n, err := m.find("open", name, true)
 	if err != nil {
 		return nil, err

@@ -142,11 +142,11 @@ func TestATarThatIsTooLarge(t *testing.T) {
 	if _, err := readTar(&one); err == nil || !strings.Contains(err.Error(), "large: more than 64 MiB") {
 		t.Errorf("one file: %v", err)
 	}
-	m := newMemory()
+	m := NewMemory()
 	m.size = memoryLimit - 1000 // The rest is filled by names alone.
 	var err error
 	for i := 0; i < 100 && err == nil; i++ {
-		err = m.add(fmt.Sprint(i), 0o644, nil)
+		err = m.Add(fmt.Sprint(i), 0o644, nil)
 	}
 	if err == nil || len(m.nodes) > 10 {
 		t.Errorf("%d empty files: %v", len(m.nodes), err)

@@ -442,9 +442,9 @@ func (t *trail) write(root *os.Root) error {
 
 // writeTar writes the same as a tar.
 func (t *trail) writeTar(root *os.Root) error {
-	m := newMemory()
+	m := NewMemory()
 	var failed error
-	add := func(name string, mode fs.FileMode, data []byte) { failed = cmp.Or(failed, m.add(name, mode, data)) }
+	add := func(name string, mode fs.FileMode, data []byte) { failed = cmp.Or(failed, m.Add(name, mode, data)) }
 	for dir := range t.dirs {
 		add(dir, fs.ModeDir|0o755, nil)
 	}
