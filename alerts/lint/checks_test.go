@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// A check looks at one rule and says what is wrong with it.
+type check struct {
+	name string
+	find func(s *set, r *rule, complain func(string, ...any))
+}
+
+var checks = []check{
+	{"names, labels and joins", func(s *set, r *rule, complain func(string, ...any)) { s.shape(r.expr, complain) }},
+	{"counters", counters},
+	{"windows", windows},
+	{"watermarks", watermarks},
+	{"denominators", denominators},
+	{"sources", sources},
+	{"thresholds", thresholds},
+	{"no topk in alerts", noTopk},
+	{"pages wait", pagesWait},
+	{"state of the port", portState},
+	{"after a reboot", afterReboot},
+	{"missing history", missingHistory},
+	{"jobs", jobs},
+	{"identity", identity},
+	{"texts", texts},
+	{"names of recordings", recordingNames},
+	{"groups", groups},
+}
+
+// inspect visits all of a query.
+func inspect(expr parser.Expr, visit func(n parser.Node, path []parser.Node)) {
+	parser.Inspect(expr, func(n parser.Node, path []parser.Node) error {
+		if n != nil {
+			visit(n, path)
+		}
+		return nil
+	})
+}
+
+// call is the function around a node, "" if there is none.
+func call(path []parser.Node) string {
+	for _, n := range slices.Backward(path) {
+		switch n := n.(type) {
+		case *parser.Call:
+			return n.Func.Name
+		case *parser.BinaryExpr, *parser.AggregateExpr:
+			return ""
+		}
+	}
+	return ""
+}
+
+var ofCounters = []string{"rate", "increase"}
+
+// A counter begins again at 0 when a node restarts: only rate and increase know
+// that. They in turn make nonsense of a gauge.
+func counters(s *set, r *rule, complain func(string, ...any)) {
+	inspect(r.expr, func(n parser.Node, path []parser.Node) {
+		v, is := n.(*parser.VectorSelector)
+		if !is {
+			return
+		}
+		f, known := s.families[v.Name]
+		in := call(path)
+		switch {
+		case in == "irate" || in == "idelta":
+			complain("%s looks at two samples: whether it fires is luck", in)
+		case known && f.kind == "counter" && !slices.Contains(ofCounters, in) && !asked(append(path, n)):
+			complain("%s is a counter: rate or increase, not its value", v.Name)
+		case known && f.kind != "counter" && slices.Contains(ofCounters, in):
+			complain("%s of %s, which is no counter", in, v.Name)
+		case !known && slices.Contains(ofCounters, in):
+			complain("%s of %s: take it before it is recorded, a sum hides restarts", in, v.Name)
+		}
+	})
+}
+
+// asked says whether only the being there of a series matters at this place. The
+// path ends in the series.
+func asked(path []parser.Node) bool {
+	for i, n := range path[:len(path)-1] {
+		switch n := n.(type) {
+		case *parser.Call:
+			if n.Func.Name == "timestamp" || n.Func.Name == "absent" || n.Func.Name == "changes" {
+				return true
+			}
+		case *parser.AggregateExpr:
+			if n.Op == parser.GROUP || n.Op == parser.COUNT {
+				return true
+			}
+		case *parser.BinaryExpr:
+			if (n.Op == parser.LAND || n.Op == parser.LUNLESS) && path[i+1] == n.RHS {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Targets are scraped every 30 s at the slowest, and a rate needs some samples:
+// four intervals. Queues and groups are polled more rarely by SONiC (10 s to a
+// minute) than they are scraped. A query over many hours of all raw series
+// takes longer than an interval.
+func windows(s *set, r *rule, complain func(string, ...any)) {
+	inspect(r.expr, func(n parser.Node, path []parser.Node) {
+		switch n := n.(type) {
+		case *parser.SubqueryExpr:
+			if n.Step == 0 {
+				complain("a subquery without a step depends on the server's settings")
+			}
+		case *parser.MatrixSelector:
+			name := n.VectorSelector.(*parser.VectorSelector).Name
+			least := time.Duration(0)
+			if slices.Contains(ofCounters, call(path)) {
+				least = 2 * time.Minute
+				if strings.HasPrefix(name, "roce_queue_") || strings.HasPrefix(name, "roce_pg_") {
+					least = 5 * time.Minute
+				}
+			}
+			if n.Range < least {
+				complain("%s over %s: at least %s", name, n.Range, least)
+			}
+			if n.Range > 6*time.Hour && raw(name) {
+				complain("%s over %s: record it, and look back over that", name, n.Range)
+			}
+			if n.Range > 6*time.Hour && r.interval < 5*time.Minute {
+				complain("%s over %s in a group of %s: the groups of history have 5m", name, n.Range, r.interval)
+			}
+		}
+	})
+}
+
+// A watermark stands at its highest since someone read and cleared it. Only the
+// periodic one is cleared by SONiC itself, every two minutes by default: between
+// two clearings it is too low, so its highest of ten minutes counts.
+func watermarks(s *set, r *rule, complain func(string, ...any)) {
+	inspect(r.expr, func(n parser.Node, path []parser.Node) {
+		v, is := n.(*parser.VectorSelector)
+		if !is || !raw(v.Name) || !strings.HasSuffix(v.Name, "_watermark_bytes") {
+			return
+		}
+		if !matches(v, "window", labels.MatchEqual, "periodic") {
+			complain(`%s without window="periodic"`, v.Name)
+		}
+		if len(path) > 0 && call(path) == "max_over_time" {
+			if m, ranged := path[len(path)-1].(*parser.MatrixSelector); ranged && m.Range >= 10*time.Minute {
+				return
+			}
+		}
+		complain("%s: max_over_time of at least 10m", v.Name)
+	})
+}
+
+func matches(v *parser.VectorSelector, name string, how labels.MatchType, value string) bool {
+	return slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool {
+		return m.Name == name && m.Type == how && m.Value == value
+	})
+}
+
+// Where next to nothing flows, one packet is a hundred percent of it.
+func denominators(s *set, r *rule, complain func(string, ...any)) {
+	inspect(r.expr, func(n parser.Node, _ []parser.Node) {
+		division, is := n.(*parser.BinaryExpr)
+		if is && division.Op == parser.DIV && division.RHS.Type() == parser.ValueTypeVector && !guarded(division.RHS) {
+			complain("divided by %s: (… > N)", division.RHS)
+		}
+	})
+}
+
+// guarded says whether what is divided by is never 0 or close to it.
+func guarded(expr parser.Expr) bool {
+	switch e := expr.(type) {
+	case *parser.ParenExpr:
+		return guarded(e.Expr)
+	case *parser.Call:
+		return e.Func.Name == "clamp_min"
+	case *parser.AggregateExpr:
+		return e.Op != parser.SUM && guarded(e.Expr)
+	case *parser.VectorSelector:
+		// The speed of a port that is down or unknown is absent.
+		return strings.HasSuffix(e.Name, "_speed_bytes_per_second")
+	case *parser.BinaryExpr:
+		switch e.Op {
+		case parser.GTR:
+			return true
+		case parser.LAND, parser.LUNLESS:
+			return guarded(e.LHS)
+		case parser.MUL:
+			return guarded(e.LHS) && (e.RHS.Type() == parser.ValueTypeScalar || guarded(e.RHS) || strings.HasSuffix(fmt.Sprint(e.RHS), ":info"))
+		}
+	}
+	return false
+}
+
+// The same mask and MTU come from several sources: whoever forgets that counts
+// them twice or compares a thing with itself.
+func sources(s *set, r *rule, complain func(string, ...any)) {
+	for _, v := range selectors(r.expr) {
+		if (v.Name == "roce_pfc_enabled" || v.Name == "roce_port_mtu_bytes") &&
+			!slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == "source" }) {
+			complain("%s without source", v.Name)
+		}
+	}
+}
+
+var isThreshold = regexp.MustCompile(`^roce:.*:threshold$`)
+
+// Numbers belong to the operator: they are constants in a file of their own, and
+// a rule compares with them by on () group_left (). With scalar() a file that is
+// not loaded, or loaded twice, makes a rule silent; so there is an error or
+// RoCEThresholdsMissing.
+func thresholds(s *set, r *rule, complain func(string, ...any)) {
+	inspect(r.expr, func(n parser.Node, path []parser.Node) {
+		switch n := n.(type) {
+		case *parser.VectorSelector:
+			if !isThreshold.MatchString(n.Name) {
+				return
+			}
+			for _, p := range slices.Backward(path) {
+				b, is := p.(*parser.BinaryExpr)
+				if !is || b.LHS.Type() == parser.ValueTypeScalar || b.RHS.Type() == parser.ValueTypeScalar {
+					continue
+				}
+				if m := b.VectorMatching; !m.On || len(m.MatchingLabels) > 0 || m.Card != parser.CardManyToOne && m.Card != parser.CardOneToMany {
+					complain("… %s %s: on () group_left ()", b.Op, n.Name)
+				}
+				break
+			}
+			for _, p := range path {
+				if c, is := p.(*parser.Call); is && c.Func.Name == "scalar" {
+					complain("scalar(%s) is silent where it is missing", n.Name)
+				}
+			}
+		case *parser.BinaryExpr:
+			number, is := n.RHS.(*parser.NumberLiteral)
+			if is && n.Op.IsComparisonOperator() && r.Alert != "" && number.Val != 0 && number.Val != 1 {
+				complain("… %s %s: a number that is compared with stands in thresholds.yml", n.Op, number)
+			}
+		}
+	})
+}
+
+// What is the highest may be another one at the next evaluation: the alert begins anew.
+func noTopk(s *set, r *rule, complain func(string, ...any)) {
+	if r.Alert == "" {
+		return
+	}
+	inspect(r.expr, func(n parser.Node, _ []parser.Node) {
+		if a, is := n.(*parser.AggregateExpr); is && (a.Op == parser.TOPK || a.Op == parser.BOTTOMK || a.Op == parser.LIMITK) {
+			complain("%s in an alert", a.Op)
+		}
+	})
+}
+
+// These are events: once is enough, and waiting would lose them.
+// RoCEPFCDeadlockSuspected asks both ends of a link at once.
+var events = []string{"RoCELosslessDrops", "RoCEPFCWatchdogTriggered", "RoCENICPauseStormError", "RoCEPFCDeadlockSuspected"}
+
+func pagesWait(s *set, r *rule, complain func(string, ...any)) {
+	if r.Alert != "" && r.page() && time.Duration(r.For) < time.Minute && !slices.Contains(events, r.Alert) {
+		complain("a page that does not wait a minute and is no event")
+	}
+}
+
+// What a port that is down last said is no news, and a port that was switched off
+// may be configured as it likes.
+func portState(s *set, r *rule, complain func(string, ...any)) {
+	need := map[string]string{
+		"RoCEPFCStorm": "oper_up", "RoCEPFCStormApprox": "oper_up", "RoCELinkSpeedDowngraded": "oper_up", "RoCEFDBEmptyOnActivePort": "oper_up",
+		"RoCENeighborMissing": "oper_up", "RoCEPFCMaskDrift": "admin_up", "RoCEMTUConfigDrift": "admin_up", "RoCEPFCWatchdogDisabled": "admin_up",
+	}[r.Alert]
+	if need == "" {
+		return
+	}
+	for name := range s.reads(r.expr) {
+		if strings.Contains(name, need) {
+			return
+		}
+	}
+	complain("does not ask roce_port_%s", need)
+}
+
+// A node that boots has no mask and no MTU yet: a page about its configuration
+// waits until it has had ten minutes. For two of them the reboot is the story.
+func afterReboot(s *set, r *rule, complain func(string, ...any)) {
+	if r.Alert == "" || !r.page() || r.Labels["layer"] != "config" || r.Alert == "RoCEPFCMaskLost" || r.Alert == "RoCEMTURegression" {
+		return
+	}
+	if time.Duration(r.For) < 10*time.Minute && !s.reads(r.expr)["roce_node_boot_time_seconds"] {
+		complain("for is less than 10m and it does not ask when the node booted")
+	}
+}
+
+// Yesterday may not be there: then an alert that compares with it is silent, and
+// must not fire because of that.
+func missingHistory(s *set, r *rule, complain func(string, ...any)) {
+	inspect(r.expr, func(n parser.Node, path []parser.Node) {
+		v, is := n.(*parser.VectorSelector)
+		if !is || v.OriginalOffset < time.Hour {
+			return
+		}
+		whole := append(path, n)
+		for i, p := range path {
+			c, called := p.(*parser.Call)
+			b, binary := p.(*parser.BinaryExpr)
+			if called && strings.HasPrefix(c.Func.Name, "absent") || binary && b.Op == parser.LUNLESS && whole[i+1] == b.RHS {
+				complain("%s offset %s: fires where there is no history", v.Name, v.OriginalOffset)
+			}
+		}
+	})
+}
+
+// Any job that has roce in its name is ours, and no other. What is joined with
+// the identity of our nodes is ours as well.
+func jobs(s *set, r *rule, complain func(string, ...any)) {
+	for _, v := range selectors(r.expr) {
+		target := v.Name == "up" || strings.HasPrefix(v.Name, "scrape_")
+		if target && !matches(v, "job", labels.MatchRegexp, ".*roce.*") && !s.reads(r.expr)["roce_node_info"] {
+			complain(`%s of all jobs: job=~".*roce.*"`, v.Name)
+		}
+	}
+}
+
+// Labels that may change while the fault stays the same: `for` would begin anew.
+var volatile = []string{"alias", "asic", "driver", "firmware", "hwsku", "instance", "job", "mac", "method", "os_version", "platform", "source", "type", "window"}
+
+// An alert says which node it is about, and keeps its labels as long as the fault stays.
+func identity(s *set, r *rule, complain func(string, ...any)) {
+	if r.Alert == "" {
+		return
+	}
+	for _, l := range []string{"severity", "layer", "team"} {
+		if r.Labels[l] == "" {
+			complain("no label %s", l)
+		}
+	}
+	if !slices.Contains([]string{"critical", "warning", "info"}, r.Labels["severity"]) {
+		complain("severity %q", r.Labels["severity"])
+	}
+	layers := []string{"pfc", "loss", "buffer", "ecn", "cnp", "config", "link", "inventory", "meta"}
+	if !slices.Contains(layers, r.Labels["layer"]) {
+		complain("layer %q", r.Labels["layer"])
+	}
+	if r.Labels["layer"] == "meta" {
+		return
+	}
+	got := s.shape(r.expr, nil)
+	// Of the fleet, not of a node.
+	fleet := []string{"RoCEFirmwareSkew", "RoCEECNThresholdOutlier", "RoCEPFCDeadlockCycle", "RoCEDriverSkew"}
+	for _, l := range []string{"fabric", "node"} {
+		if !got.must[l] && (l != "node" || !slices.Contains(fleet, r.Alert)) {
+			complain("has no label %s", l)
+		}
+	}
+	for _, l := range volatile {
+		if got.may[l] && (l != "asic" || !got.may["pool"]) {
+			complain("has the label %s, which may change while the fault stays", l)
+		}
+	}
+}
+
+var usedLabel = regexp.MustCompile(`\$labels\.(\w+)|\.Labels\.(\w+)`)
+
+// What somebody reads at night must be there and true.
+func texts(s *set, r *rule, complain func(string, ...any)) {
+	if r.Alert == "" {
+		return
+	}
+	for _, a := range []string{"summary", "description", "runbook_url", "dashboard_url"} {
+		if r.Annotations[a] == "" {
+			complain("no %s", a)
+		}
+	}
+	got := s.shape(r.expr, nil)
+	for name, text := range r.Annotations {
+		for _, m := range usedLabel.FindAllStringSubmatch(text, -1) {
+			if l := m[1] + m[2]; !got.may[l] && r.Labels[l] == "" {
+				complain("%s says $labels.%s, which the alert does not have", name, l)
+			}
+		}
+	}
+	// Browsers and code hosts make an anchor of a heading in small letters.
+	if !s.runbook[r.Alert] || !strings.HasSuffix(r.Annotations["runbook_url"], "RUNBOOK.md#"+strings.ToLower(r.Alert)) {
+		complain("runbook_url %q: no such heading in RUNBOOK.md", r.Annotations["runbook_url"])
+	}
+	if url := r.Annotations["dashboard_url"]; url != "" && !strings.Contains(url, "/d/roce-") {
+		complain("dashboard_url %q: /d/roce-…", url)
+	}
+}
+
+var recordingName = regexp.MustCompile(`^[a-z_]+:roce_?[a-z0-9_]*:[a-z0-9_]+$|^roce:[a-z0-9_]+:threshold$`)
+
+// level:metric:operations, as everybody does.
+func recordingNames(s *set, r *rule, complain func(string, ...any)) {
+	if r.Record != "" && !recordingName.MatchString(r.Record) {
+		complain("level:roce_…:operations")
+	}
+}
+
+// RoCERuleFailures finds our groups by their names. A value is looked for no more
+// than five minutes back, so no group may be slower.
+func groups(s *set, r *rule, complain func(string, ...any)) {
+	if !strings.Contains(r.group, "roce") {
+		complain("group %s has no roce in its name", r.group)
+	}
+	if r.interval > 5*time.Minute {
+		complain("every %s: values are found for 5m", r.interval)
+	}
+	seen := false
+	for _, other := range s.rules {
+		if other == r {
+			seen = true
+		}
+		if seen && other != r && other.group == r.group && other.Record != "" && slices.ContainsFunc(selectors(r.expr), func(v *parser.VectorSelector) bool { return v.Name == other.Record }) {
+			complain("reads %s, which its group records later: it is an interval old", other.Record)
+		}
+	}
+}
