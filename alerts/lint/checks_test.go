@@ -400,12 +400,21 @@ func texts(s *set, r *rule, complain func(string, ...any)) {
 	}
 }
 
-var recordingName = regexp.MustCompile(`^[a-z_]+:roce_?[a-z0-9_]*:[a-z0-9_]+$|^roce:[a-z0-9_]+:threshold$`)
+var recordingName = regexp.MustCompile(`^[a-z_]+:roce_[a-z0-9_]+(:[a-z0-9_]+)?$|^roce:[a-z0-9_]+:threshold$`)
 
-// level:metric:operations, as everybody does.
+// level:metric:operations, as everybody does, the last only where there are any.
+// Two rules of one name may give the same series, and one of these is lost.
 func recordingNames(s *set, r *rule, complain func(string, ...any)) {
-	if r.Record != "" && !recordingName.MatchString(r.Record) {
+	if r.Record == "" {
+		return
+	}
+	if !recordingName.MatchString(r.Record) {
 		complain("level:roce_…:operations")
+	}
+	for _, other := range s.rules {
+		if other != r && other.Record == r.Record {
+			complain("recorded twice")
+		}
 	}
 }
 

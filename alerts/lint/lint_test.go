@@ -157,6 +157,7 @@ func TestBadRulesAreCaught(t *testing.T) {
 		{"texts", but("/d/roce-switch", "/switch"), "/d/roce-…"},
 
 		{"names of recordings", "  - record: roce_pfc_storm\n    expr: roce_port_oper_up\n", "level:roce_…:operations"},
+		{"names of recordings", query(`roce_port_oper_up`) + query(`roce_port_admin_up`), "recorded twice"},
 		{"groups", "  - {record: node:roce_y:z, expr: node:roce_x:y}\n" + query(`roce_port_oper_up`), "which its group records later"},
 	} {
 		t.Run(bad.check+" "+bad.want, func(t *testing.T) {

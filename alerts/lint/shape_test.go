@@ -227,6 +227,9 @@ func (s *set) aggregated(e *parser.AggregateExpr, complain func(string, ...any))
 			found.must[l] = true
 		}
 	}
+	if inner.unique(e.Grouping) { // It only drops labels, as group by around topk does.
+		found.key = inner.key
+	}
 	if e.Op == parser.COUNT_VALUES {
 		if l, is := e.Param.(*parser.StringLiteral); is {
 			found = found.with(l.Val)
