@@ -275,6 +275,43 @@ func TestPFCMovesWhileStatisticsAreRead(t *testing.T) {
 	}
 }
 
+// A counter that the port has is the port's, also when it cannot be read: the
+// device's of the same name does not stand in for it.
+func TestCountersOfThePortCannotBeRead(t *testing.T) {
+	const dir = "sys/class/infiniband/mlx5_0/"
+	for _, c := range []struct {
+		name, port string
+		want       [3]float64 // np_cnp_sent, rp_cnp_handled, out_of_sequence; -1: none.
+		skipped    Skipped
+	}{
+		{"rubbish", "ports/1/hw_counters/np_cnp_sent = seven", [3]float64{-1, 20, 30}, Skipped{Unparsable: 1}},
+		{"refused", "ports/1/hw_counters/np_cnp_sent ! EIO", [3]float64{-1, 20, 30}, Skipped{Unreadable: 1}},
+		{"no value", "ports/1/hw_counters/np_cnp_sent ! EOPNOTSUPP", [3]float64{-1, 20, 30}, Skipped{}},
+		{"its own", "ports/1/hw_counters/np_cnp_sent = 1", [3]float64{1, 20, 30}, Skipped{}},
+		{"no such file", "ports/1/hw_counters/lifespan = 10", [3]float64{10, 20, 30}, Skipped{}},
+		{"none at all", "ports/1/link_layer = Ethernet", [3]float64{10, 20, 30}, Skipped{}},
+		{"the directory is refused", "ports/1/hw_counters ! EIO", [3]float64{-1, -1, -1}, Skipped{Unreadable: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newReader(t, parseTree(t, dir+"device/uevent + DRIVER=mlx5_core\n"+dir+"ports/1/state = 4: ACTIVE\n"+
+				dir+"hw_counters/np_cnp_sent = 10\n"+dir+"hw_counters/rp_cnp_handled = 20\n"+dir+"hw_counters/out_of_sequence = 30\n"+dir+c.port+"\n"), Options{})
+			d, err := r.ReadRDMA("mlx5_0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, name := range []string{"np_cnp_sent", "rp_cnp_handled", "out_of_sequence"} {
+				got := d.Ports[0].HWCounters[index(t, wanted.HWCounters, name)]
+				if math.IsNaN(got) != (c.want[i] < 0) || c.want[i] >= 0 && got != c.want[i] {
+					t.Errorf("%s is %v, not %v", name, got, c.want[i])
+				}
+			}
+			if d.Skipped != c.skipped {
+				t.Errorf("%+v, %s", d.Skipped, d.Note)
+			}
+		})
+	}
+}
+
 // An operator's choice of a driver's statistics, by pattern and as they are
 // spelled.
 func TestRawStatistics(t *testing.T) {
