@@ -24,7 +24,8 @@ type Ethtool interface {
 	// Driver is what ethtool -i prints.
 	Driver(name string) (Driver, error)
 	// Statistics is what ethtool -S prints: names as the driver spells them,
-	// less blanks around them. A name that is there twice is left out.
+	// less blanks around them. A name that is there twice is left out. Of a
+	// text that is broken in places, the rest comes with the error.
 	Statistics(name string) (map[string]uint64, error)
 }
 

@@ -275,6 +275,25 @@ func TestPFCMovesWhileStatisticsAreRead(t *testing.T) {
 	}
 }
 
+// A capture was edited, or broke on its way: a line that is no statistic costs
+// itself.
+func TestStatisticsAreBroken(t *testing.T) {
+	f := readTree(t, "connectx.txt")
+	f.files["ethtool/ens1f0np0/statistics"] = &fstest.MapFile{Data: []byte("NIC statistics:\n  rx_bytes_phy: 5\n  rx_prio3_pause: -7\n  module\n")}
+	n, err := newReader(t, f, Options{}).ReadNetdev("ens1f0np0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Ethtool[index(t, wanted.Ethtool, "rx_bytes_phy")] != 5 || !math.IsNaN(n.Ethtool[index(t, wanted.Ethtool, "rx_prio3_pause")]) || n.DCB == nil {
+		t.Errorf("%+v", n)
+	}
+	delete(f.errors, "proc/sys/net/ipv4/conf/ens1f0np0/rp_filter")
+	n, _ = newReader(t, f, Options{}).ReadNetdev("ens1f0np0")
+	if want := `ethtool/ens1f0np0/statistics: no statistic: "rx_prio3_pause: -7"`; n.Skipped.Unparsable != 2 || n.Note != want {
+		t.Errorf("%+v, %s", n.Skipped, n.Note)
+	}
+}
+
 // A counter that the port has is the port's, also when it cannot be read: the
 // device's of the same name does not stand in for it.
 func TestCountersOfThePortCannotBeRead(t *testing.T) {

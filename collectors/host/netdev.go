@@ -85,7 +85,11 @@ func (r *Reader) readDriver(n *Netdev, t tally) error {
 func (r *Reader) readEthtool(n *Netdev, t tally) error {
 	n.Ethtool, n.Raw, n.PauseSeen = nil, nil, nil
 	statistics, err := r.Ethtool.Statistics(n.Name)
+	broken, isBroken := errors.AsType[*brokenLines](err)
 	switch {
+	case isBroken:
+		t.skipped.Unparsable += broken.count
+		t.remark("%v", err)
 	case errors.Is(err, ErrRaced):
 		t.skipped.Raced++
 		t.remark("%v", err)
