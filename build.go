@@ -24,7 +24,7 @@ type builder struct {
 	flags   *flags
 	catalog *collectors.Catalog
 	once    sync.Once
-	live    host.Sources // Of this machine: one set of sockets, whatever is reloaded.
+	live    *collectors.Devices // Of this machine: one set of sockets and of reads, whatever is reloaded.
 }
 
 func (b *builder) build(c exporter.Config) ([]exporter.Enabled, error) {
@@ -39,7 +39,7 @@ func (b *builder) build(c exporter.Config) ([]exporter.Enabled, error) {
 		enabled = append(enabled, exporter.Enabled{Collector: aSwitch, Auto: b.flags.switchMode == auto, Close: live.Close})
 	}
 	if b.wants(b.flags.hostMode) {
-		b.once.Do(func() { b.live = host.NewLive(b.flags.sysPath, b.flags.procPath) })
+		b.once.Do(func() { b.live = collectors.NewDevices(host.NewLive(b.flags.sysPath, b.flags.procPath)) })
 		options := hostOptions(b.flags, c)
 		options.IsSwitch = func() bool {
 			_, err := live.Switch()
@@ -61,11 +61,11 @@ func (b *builder) wants(m mode) bool {
 }
 
 // host makes the collector of a host, which may be a switch, too.
-func (b *builder) host(sources host.Sources, options collectors.HostOptions, s *collectors.Switch) exporter.Enabled {
+func (b *builder) host(devices *collectors.Devices, options collectors.HostOptions, s *collectors.Switch) exporter.Enabled {
 	if s != nil {
 		options.Ports = s.Ports
 	}
-	return exporter.Enabled{Collector: collectors.NewHost(b.catalog, sources, options), Auto: b.flags.hostMode == auto}
+	return exporter.Enabled{Collector: collectors.NewHost(b.catalog, devices, options), Auto: b.flags.hostMode == auto}
 }
 
 // replay makes the collectors of a capture, of what is in it.
@@ -99,7 +99,7 @@ func (b *builder) replay(c exporter.Config) ([]exporter.Enabled, error) {
 			return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, err)
 		}
 		options.IsSwitch = func() bool { return s != nil }
-		enabled = append(enabled, b.host(sources, options, s))
+		enabled = append(enabled, b.host(collectors.NewDevices(sources), options, s))
 	} else if err != nil {
 		return nil, fmt.Errorf("--replay %s: %w, nor is there a directory sys", b.flags.replay, err)
 	}

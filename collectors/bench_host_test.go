@@ -126,13 +126,13 @@ func TestCostOfReadingAHost(t *testing.T) {
 	sys, proc := os.DirFS(filepath.Join(dir, "sys")), os.DirFS(filepath.Join(dir, "proc"))
 
 	opened := &openedFiles{}
-	noted := NewHost(testCatalog(t), host.Sources{Sys: notingFS{sys, opened}, Proc: notingFS{proc, opened}, Ethtool: answers}, hostOptions()).reader
+	noted := NewHost(testCatalog(t), NewDevices(host.Sources{Sys: notingFS{sys, opened}, Proc: notingFS{proc, opened}, Ethtool: answers}), hostOptions()).reader
 	readRails(t, noted)
 	opened.files, opened.attempts, answers.asked = nil, 0, nil
 	readRails(t, noted)
 	asked := answers.asked
 
-	r := NewHost(testCatalog(t), host.Sources{Sys: sys, Proc: proc, Ethtool: answers}, hostOptions()).reader
+	r := NewHost(testCatalog(t), NewDevices(host.Sources{Sys: sys, Proc: proc, Ethtool: answers}), hostOptions()).reader
 	ratio, times := typical(
 		func() {
 			for _, name := range asked {

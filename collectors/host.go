@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
@@ -36,22 +37,37 @@ type HostOptions struct {
 	Now func() time.Time
 }
 
-// A Host is the collector of a host's NICs.
-type Host struct {
-	catalog *Catalog
-	reader  *host.Reader
-	options HostOptions
-
+// Devices are the devices of a machine, with the reads of them that may run.
+// They outlive a configuration: one that hangs costs one goroutine however
+// often the exporter is reloaded.
+type Devices struct {
+	reader    *host.Reader
 	inventory flight[listing]
 	facts     flight[host.Host]
 
-	mu      sync.Mutex
-	last    *host.Inventory // The last that was whole.
-	netdevs map[string]*device[*host.Netdev]
-	rdma    map[string]*device[*host.RDMA]
+	mu            sync.Mutex
+	last          *host.Inventory // The last that was whole.
+	netdevs, rdma map[string]*device
+}
 
-	mapping sync.Mutex
-	builder *Builder // Held while a reading is mapped.
+// NewDevices returns the devices that the sources have.
+func NewDevices(sources host.Sources) *Devices {
+	return &Devices{reader: host.NewReader(sources, host.Options{}), netdevs: map[string]*device{}, rdma: map[string]*device{}}
+}
+
+// A Host is the collector of a host's NICs.
+type Host struct {
+	*Devices
+	catalog *Catalog
+	reader  *host.Reader // With the options of this configuration.
+	options HostOptions
+
+	// Names that this configuration has seen, under the lock of the Devices.
+	netdevsSeen, rdmaSeen map[string]bool
+
+	mapping  sync.Mutex
+	builder  *Builder         // Held while a reading is mapped.
+	lossless map[string]uint8 // Of the last reading.
 }
 
 type listing struct {
@@ -59,17 +75,20 @@ type listing struct {
 	err error
 }
 
-// A device is a device known since the start, with the one read of it that may
-// run.
-type device[T any] struct {
-	name   string
-	here   bool // Under the lock of the Host.
-	flight flight[told[T]]
+// A device is a device known since the start. A network device is read in two
+// parts: what the kernel tells itself, and what it has to be asked.
+type device struct {
+	name           string
+	here           bool // Under the lock of the Devices.
+	files, answers flight[told[*host.Netdev]]
+	rdma           flight[told[*host.RDMA]]
 }
 
+func (d *device) reads() bool { return d.files.reads() || d.answers.reads() || d.rdma.reads() }
+
 // A seen is a device as one scrape found it.
-type seen[T any] struct {
-	*device[T]
+type seen struct {
+	*device
 	here bool
 }
 
@@ -85,11 +104,14 @@ type heard[T any] struct {
 	age time.Duration
 }
 
-// maxGone is how many devices that have gone are remembered: the functions of
-// containers come and go under new names.
+// maxGone is how many devices that have gone are remembered, but for those that
+// are being read: the functions of containers come and go under new names.
 const maxGone = 64
 
 var errGone = errors.New("the device has gone")
+
+// errNotAsked says which part of a network device is missing.
+var errNotAsked = errors.New("ethtool, DCB and speed")
 
 // Reader are the options of the reader: what a catalogue wants of the chosen
 // devices.
@@ -104,13 +126,13 @@ func (o HostOptions) Reader(c *Catalog) host.Options {
 }
 
 // NewHost returns the collector.
-func NewHost(catalog *Catalog, sources host.Sources, options HostOptions) *Host {
+func NewHost(catalog *Catalog, devices *Devices, options HostOptions) *Host {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
 	return &Host{
-		catalog: catalog, reader: host.NewReader(sources, options.Reader(catalog)), options: options, builder: catalog.NewBuilder(),
-		netdevs: map[string]*device[*host.Netdev]{}, rdma: map[string]*device[*host.RDMA]{},
+		Devices: devices, catalog: catalog, reader: devices.reader.With(options.Reader(catalog)), options: options, builder: catalog.NewBuilder(),
+		netdevsSeen: map[string]bool{}, rdmaSeen: map[string]bool{},
 	}
 }
 
@@ -137,16 +159,18 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 		return Reading{}, fmt.Errorf("%w: no RDMA device and no NIC of a known driver", ErrNotFound)
 	}
 	h.mu.Lock()
-	netdevs, rdma := know(h.netdevs, list.Netdevs), know(h.rdma, list.RDMA)
+	netdevs, rdma := know(h.netdevs, h.netdevsSeen, list.Netdevs), know(h.rdma, h.rdmaSeen, list.RDMA)
 	h.mu.Unlock()
 
 	var wg sync.WaitGroup
 	var facts host.Host
 	wg.Go(func() {
-		facts, _, _ = h.facts.get(ctx, h.options.Timeout, func(context.Context) host.Host { return h.reader.ReadHost() })
+		facts, _, _ = h.facts.get(ctx, h.options.Timeout, nil, func(context.Context) host.Host { return h.reader.ReadHost() })
 	})
-	netdevReads := readAll(ctx, &wg, netdevs, h.options.Timeout, h.reader.ReadNetdev)
-	rdmaReads := readAll(ctx, &wg, rdma, h.options.Timeout, h.reader.ReadRDMA)
+	netdevReads := readAll(&wg, netdevs, func(d *device) heard[*host.Netdev] { return h.readNetdev(ctx, d) })
+	rdmaReads := readAll(&wg, rdma, func(d *device) heard[*host.RDMA] {
+		return hear(ctx, h, &d.rdma, func() (*host.RDMA, error) { return h.reader.ReadRDMA(d.name) })
+	})
 	wg.Wait()
 
 	h.mapping.Lock()
@@ -162,6 +186,9 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	}
 	for i, r := range netdevReads {
 		note := ""
+		if mask, ok := h.lossless[netdevs[i].name]; ok && r.err != nil && netdevs[i].here {
+			m.lossless[netdevs[i].name] = mask // Its RDMA device goes on as before.
+		}
 		if r.value != nil {
 			m.addNetdev(r.value)
 			note = r.value.Note
@@ -182,6 +209,7 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 		}
 		out.Sources = append(out.Sources, Source{Name: name, Err: r.err, Age: r.age, Via: "/sys/class/infiniband", Note: note})
 	}
+	h.lossless = m.lossless
 	var duplicates int
 	out.Samples, duplicates, out.Dropped = h.builder.Samples(h.options.SeriesLimit)
 	out.Skipped.Duplicate += duplicates
@@ -200,7 +228,7 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 // list finds the devices. If that takes too long, for which a device that
 // hangs can be the cause, they are those of the last time.
 func (h *Host) list(ctx context.Context) (host.Inventory, error) {
-	found, _, err := h.inventory.get(ctx, h.options.Timeout, func(context.Context) listing {
+	found, _, err := h.inventory.get(ctx, h.options.Timeout, h.reader, func(context.Context) listing {
 		found, err := h.reader.List()
 		return listing{found, err}
 	})
@@ -213,7 +241,7 @@ func (h *Host) list(ctx context.Context) (host.Inventory, error) {
 	case len(found.Netdevs)+len(found.RDMA) > 0:
 		return found.Inventory, nil
 	case h.last != nil:
-		return *h.last, nil
+		return host.Inventory{Netdevs: h.selected(h.last.Netdevs), RDMA: h.selected(h.last.RDMA)}, nil
 	}
 	return host.Inventory{}, err
 }
@@ -222,61 +250,92 @@ func (s *Skipped) addHost(o host.Skipped) {
 	s.Add(Skipped{Unreadable: o.Unreadable, Unparsable: o.Unparsable, Missing: o.Missing, Raced: o.Raced})
 }
 
+// selected are those names that this configuration chooses: the list may be
+// that of another.
+func (h *Host) selected(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !h.reader.Selects(name) })
+}
+
 func (h *Host) isNetdev(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.netdevs[name] != nil
+	return h.netdevsSeen[name]
 }
 
-// know notes which devices are here now and returns all that are known, by
-// name.
-func know[T any](known map[string]*device[T], here []string) []seen[T] {
+// know notes which devices are here now and returns all that one configuration
+// has seen, by name.
+func know(known map[string]*device, before map[string]bool, here []string) []seen {
 	for _, d := range known {
 		d.here = false
 	}
 	for _, name := range here {
-		d := known[name]
-		if d == nil {
-			d = &device[T]{name: name}
-			known[name] = d
+		if known[name] == nil {
+			known[name] = &device{name: name}
 		}
-		d.here = true
+		known[name].here, before[name] = true, true
 	}
 	gone := 0
 	for name, d := range known {
-		if d.here {
+		if d.here || d.reads() {
 			continue
 		}
 		if gone++; gone > maxGone {
 			delete(known, name)
 		}
 	}
-	all := make([]seen[T], 0, len(known))
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		all = append(all, seen[T]{known[name], known[name].here})
+	var all []seen
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if d := known[name]; d != nil {
+			all = append(all, seen{d, d.here})
+		} else {
+			delete(before, name)
+		}
 	}
 	return all
 }
 
 // readAll reads the devices that are here, side by side.
-func readAll[T any](ctx context.Context, wg *sync.WaitGroup, devices []seen[T], timeout time.Duration, get func(name string) (T, error)) []heard[T] {
+func readAll[T any](wg *sync.WaitGroup, devices []seen, read func(*device) heard[T]) []heard[T] {
 	reads := make([]heard[T], len(devices))
 	for i, d := range devices {
-		if !d.here {
+		if d.here {
+			wg.Go(func() { reads[i] = read(d.device) })
+		} else {
 			reads[i].err = errGone
-			continue
 		}
-		wg.Go(func() {
-			r := &reads[i]
-			var err error
-			r.told, r.age, err = d.flight.get(ctx, timeout, func(context.Context) told[T] {
-				value, err := get(d.name)
-				return told[T]{value, err}
-			})
-			if err != nil {
-				r.err = err
-			}
-		})
 	}
 	return reads
+}
+
+// hear reads a device, or shares a read.
+func hear[T any](ctx context.Context, h *Host, f *flight[told[T]], read func() (T, error)) heard[T] {
+	var r heard[T]
+	var err error
+	r.told, r.age, err = f.get(ctx, h.options.Timeout, h.reader, func(context.Context) told[T] {
+		value, err := read()
+		return told[T]{value, err}
+	})
+	if err != nil {
+		r.err = err
+	}
+	return r
+}
+
+// readNetdev reads a network device. One that hangs in the kernel keeps all
+// others from answering: then there is what the kernel tells itself.
+func (h *Host) readNetdev(ctx context.Context, d *device) heard[*host.Netdev] {
+	files := hear(ctx, h, &d.files, func() (*host.Netdev, error) { return h.reader.ReadFiles(d.name) })
+	if files.value == nil {
+		return files
+	}
+	answers := hear(ctx, h, &d.answers, func() (*host.Netdev, error) { return h.reader.Ask(files.value) })
+	switch {
+	case answers.value != nil:
+		answers.value, answers.age = files.value.With(answers.value), max(files.age, answers.age)
+		return answers
+	case errors.Is(answers.err, fs.ErrNotExist): // It was pulled.
+		return answers
+	}
+	files.err = fmt.Errorf("%w: %w", errNotAsked, answers.err)
+	return files
 }

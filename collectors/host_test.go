@@ -41,7 +41,7 @@ func capturedHost(t testing.TB, c *Catalog, capture fs.FS, options HostOptions) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewHost(c, sources, options)
+	return NewHost(c, NewDevices(sources), options)
 }
 
 func collectHost(t testing.TB, h *Host) (Reading, string) {

@@ -83,6 +83,13 @@ type Skipped struct {
 	Raced      int // Statistics that changed their names while they were read.
 }
 
+func (s *Skipped) add(other Skipped) {
+	s.Unreadable += other.Unreadable
+	s.Unparsable += other.Unparsable
+	s.Missing += other.Missing
+	s.Raced += other.Raced
+}
+
 // An Inventory is what devices there are, by the names that are their
 // sources' names.
 type Inventory struct {
@@ -102,6 +109,7 @@ const (
 // A Netdev is a network device. What is nil or NaN has no value.
 type Netdev struct {
 	Name      string
+	Known     bool // False: its driver has not said who it is, yet.
 	Kind      string
 	Driver    string // The table's name of it: that of the PCI driver.
 	Firmware  string
