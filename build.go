@@ -4,10 +4,8 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -43,13 +41,15 @@ func (b *builder) build(c exporter.Config) ([]exporter.Enabled, error) {
 		options := hostOptions(b.flags, c)
 		options.IsSwitch = func() bool {
 			_, err := live.Switch()
-			// With databases that nobody reads, it is one unless its NICs are asked for.
-			return !errors.Is(err, sonic.ErrNotFound) && (aSwitch != nil || !options.Required)
+			return isSwitch(err, aSwitch, options)
 		}
-		aHost := b.host(b.live, options, aSwitch)
-		if aSwitch == nil {
+		aHost := exporter.Enabled{Auto: b.flags.hostMode == auto}
+		if aSwitch != nil {
+			options.Ports = aSwitch.Ports
+		} else {
 			aHost.Close = live.Close // It is its own then.
 		}
+		aHost.Collector = collectors.NewHost(b.catalog, b.live, options)
 		enabled = append(enabled, aHost)
 	}
 	return enabled, nil
@@ -60,12 +60,11 @@ func (b *builder) wants(m mode) bool {
 	return m == on || m == auto && !b.flags.disableDefaults
 }
 
-// host makes the collector of a host, which may be a switch, too.
-func (b *builder) host(devices *collectors.Devices, options collectors.HostOptions, s *collectors.Switch) exporter.Enabled {
-	if s != nil {
-		options.Ports = s.Ports
-	}
-	return exporter.Enabled{Collector: collectors.NewHost(b.catalog, devices, options), Auto: b.flags.hostMode == auto}
+// isSwitch says whether a machine is a switch for the collector of a host, by
+// the error of looking for one. With databases that nobody reads, it is one
+// unless its NICs are asked for.
+func isSwitch(err error, s *collectors.Switch, options collectors.HostOptions) bool {
+	return !errors.Is(err, sonic.ErrNotFound) && (s != nil || !options.Required)
 }
 
 // replay makes the collectors of a capture, of what is in it.
@@ -81,42 +80,29 @@ func (b *builder) replay(c exporter.Config) ([]exporter.Enabled, error) {
 		s = collectors.NewSwitch(b.catalog, sonic.Fixed{Read: capture}, switchOptions(c))
 		enabled = append(enabled, exporter.Enabled{Collector: s, Auto: b.flags.switchMode == auto})
 	}
-	if _, sample := fs.Stat(dir, "0001/sys"); sample == nil { // Of several samples of a host, the first.
-		first, err := fs.Sub(dir, "0001")
-		if err != nil {
-			return nil, err
-		}
-		dir = first
+	samples, failed := host.OpenCapture(dir)
+	if failed != nil {
+		return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, failed)
 	}
-	if _, sys := fs.Stat(dir, "sys"); sys == nil && b.wants(b.flags.hostMode) {
-		sources, err := host.ReadCapture(dir)
-		if err != nil {
-			return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, err)
-		}
+	if len(samples) > 0 && b.wants(b.flags.hostMode) {
 		options := hostOptions(b.flags, c)
-		options.Now, err = captureClock(dir)
-		if err != nil {
-			return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, err)
+		options.IsSwitch = func() bool { return isSwitch(err, s, options) }
+		if s != nil && options.Required {
+			// Another one is asked for the ports: of this one that may take the
+			// sample that the scrape is due.
+			again, err := sonic.OpenCapture(dir)
+			if err != nil {
+				return nil, fmt.Errorf("--replay %s: %w", b.flags.replay, err)
+			}
+			options.Ports = collectors.NewSwitch(b.catalog, sonic.Fixed{Read: again}, switchOptions(c)).Ports
 		}
-		options.IsSwitch = func() bool { return s != nil }
-		enabled = append(enabled, b.host(collectors.NewDevices(sources), options, s))
+		enabled = append(enabled, exporter.Enabled{
+			Collector: collectors.NewHost(b.catalog, collectors.NewDevices(samples[0], samples[1:]...), options), Auto: b.flags.hostMode == auto,
+		})
 	} else if err != nil {
-		return nil, fmt.Errorf("--replay %s: %w, nor is there a directory sys", b.flags.replay, err)
+		return nil, fmt.Errorf("--replay %s: %w, nor is there sys or sys.tar", b.flags.replay, err)
 	}
 	return enabled, nil
-}
-
-// captureClock is the clock of the node when the capture was made.
-func captureClock(dir fs.FS) (func() time.Time, error) {
-	data, err := fs.ReadFile(dir, "meta.json")
-	if err != nil {
-		return nil, err
-	}
-	var meta struct{ Clock time.Time }
-	if err := json.Unmarshal(data, &meta); err != nil {
-		return nil, fmt.Errorf("meta.json: %w", err)
-	}
-	return func() time.Time { return meta.Clock }, nil
 }
 
 func liveOptions(c exporter.Config) sonic.LiveOptions {

@@ -21,17 +21,6 @@ import (
 	"roce_exporter/exporter"
 )
 
-// A sample is what was read once of a node.
-type sample struct {
-	write   func(dir, version string, now time.Time) error
-	counts  map[string]int
-	unit    string // Of the counts.
-	leftOut []string
-}
-
-// A sampler reads one sample.
-type sampler func(ctx context.Context) (sample, error)
-
 // capture writes what the exporter reads from this node, and says what it left
 // out.
 func capture(ctx context.Context, f *flags, stdout io.Writer) error {
@@ -44,17 +33,13 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 	}
 	live := sonic.NewLive(f.databaseDir, liveOptions(config))
 	defer live.Close()
-	var read sampler
 	found, noSwitch := live.Switch()
-	switch {
-	case noSwitch == nil:
-		read = switchSampler(f, found)
-	case !errors.Is(noSwitch, sonic.ErrNotFound):
+	if noSwitch != nil && !errors.Is(noSwitch, sonic.ErrNotFound) {
 		return noSwitch
-	default:
-		if read, err = hostSampler(f, config); err != nil {
-			return err
-		}
+	}
+	sampler, err := newSampler(f, config, found)
+	if err != nil {
+		return err
 	}
 	for i := range f.samples {
 		dir := f.captureDir
@@ -68,17 +53,17 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 				return ctx.Err()
 			}
 		}
-		taken, err := read(ctx)
+		taken, err := sampler.sample(ctx)
 		if errors.Is(err, host.ErrNoDevice) {
 			return fmt.Errorf("neither a switch nor a host with NICs: %w, and below %s %w: give --path.sysfs, or --sonic.database-dir on a switch", noSwitch, f.sysPath, err)
 		}
 		if err != nil {
 			return err
 		}
-		if err := taken.write(dir, version.Info(), time.Now()); err != nil {
+		if err := taken.Write(dir, version.Info(), time.Now()); err != nil {
 			return err
 		}
-		taken.report(stdout, dir)
+		report(stdout, dir, taken)
 	}
 	if f.anonymise {
 		_, _ = fmt.Fprintln(stdout, "Names of nodes, MAC and IP addresses are replaced. Look at the files before you give them away.")
@@ -89,46 +74,74 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 // patience is how long a sample is waited for.
 const patience = 10 * time.Second
 
-func switchSampler(f *flags, found *sonic.Switch) sampler {
-	anonymiser := sonic.NewAnonymiser() // One for all samples: a name stays the same.
-	return func(ctx context.Context) (sample, error) {
-		recording, err := sonic.Record(ctx, found, patience)
-		if err != nil {
-			return sample{}, err
-		}
-		if f.anonymise {
-			anonymiser.Anonymise(recording)
-		}
-		return sample{recording.Write, recording.Keys(), "keys", recording.LeftOut}, nil
-	}
+// A sampler reads this node, again and again.
+type sampler struct {
+	found     *sonic.Switch // nil: the node is none.
+	sources   host.Sources
+	wanted    host.Options
+	anonymise bool
+	ofSwitch  *sonic.Anonymiser // One for all samples: a name stays the same.
+	ofHost    *host.Anonymiser
 }
 
-func hostSampler(f *flags, config exporter.Config) (sampler, error) {
+func newSampler(f *flags, config exporter.Config, found *sonic.Switch) (*sampler, error) {
 	catalog, err := collectors.NewDefaultCatalog()
 	if err != nil {
 		return nil, err
 	}
-	sources, anonymiser := host.NewLive(f.sysPath, f.procPath), host.NewAnonymiser()
-	wanted := hostOptions(f, config).Reader(catalog)
-	return func(ctx context.Context) (sample, error) {
-		recording, err := host.Record(ctx, sources, wanted, patience)
-		if err != nil {
-			return sample{}, err
-		}
-		if f.anonymise {
-			anonymiser.Anonymise(recording)
-		}
-		return sample{recording.Write, recording.Counts(), "files", recording.LeftOut}, nil
+	ofSwitch := sonic.NewAnonymiser()
+	return &sampler{
+		found: found, sources: host.NewLive(f.sysPath, f.procPath), wanted: hostOptions(f, config).Reader(catalog),
+		anonymise: f.anonymise, ofSwitch: ofSwitch, ofHost: host.NewAnonymiser(ofSwitch),
 	}, nil
 }
 
-// report says what a sample holds.
-func (s *sample) report(stdout io.Writer, dir string) {
-	_, _ = fmt.Fprintf(stdout, "%s:\n", dir)
-	for _, of := range slices.Sorted(maps.Keys(s.counts)) {
-		_, _ = fmt.Fprintf(stdout, "  %s: %d %s\n", of, s.counts[of], s.unit)
+// sample reads one sample. On a switch the host is read for what the switch
+// does not tell of: most have no such NIC, and nothing of the host is kept.
+func (s *sampler) sample(ctx context.Context) (*collectors.Recording, error) {
+	var taken collectors.Recording
+	var ports map[string]bool
+	if s.found != nil {
+		recording, err := sonic.Record(ctx, s.found, patience)
+		if err != nil {
+			return nil, err
+		}
+		ports = recording.Ports
+		if s.anonymise {
+			s.ofSwitch.Anonymise(recording)
+		}
+		taken.Switch = recording
 	}
-	for _, what := range s.leftOut {
+	recording, err := host.Record(ctx, s.sources, s.wanted, ports, patience)
+	switch {
+	case err == nil:
+		if s.anonymise {
+			s.ofHost.Anonymise(recording)
+		}
+		taken.Host = recording
+	case s.found == nil || ctx.Err() != nil:
+		return nil, err
+	case !errors.Is(err, host.ErrNoDevice):
+		taken.Switch.LeftOut = append(taken.Switch.LeftOut, "NICs beside the switch: "+err.Error())
+	}
+	return &taken, nil
+}
+
+// report says what a sample holds.
+func report(stdout io.Writer, dir string, r *collectors.Recording) {
+	_, _ = fmt.Fprintf(stdout, "%s:\n", dir)
+	counted := func(counts map[string]int, unit string) {
+		for _, of := range slices.Sorted(maps.Keys(counts)) {
+			_, _ = fmt.Fprintf(stdout, "  %s: %d %s\n", of, counts[of], unit)
+		}
+	}
+	if r.Switch != nil {
+		counted(r.Switch.Keys(), "keys")
+	}
+	if r.Host != nil {
+		counted(r.Host.Counts(), "files")
+	}
+	for _, what := range r.LeftOut() {
 		_, _ = fmt.Fprintf(stdout, "  left out: %s\n", what)
 	}
 }

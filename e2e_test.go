@@ -366,6 +366,7 @@ func TestCaptureCommand(t *testing.T) {
 		t.Errorf("no samples: %s", out)
 	}
 	server.Process.Kill()
+	server.Process.Wait() // It accepts connections until it is gone.
 	dir = filepath.Join(t.TempDir(), "dead")
 	if out, err := capture(); err == nil || !strings.Contains(out, "nothing could be read") || !strings.Contains(out, server.Socket) {
 		t.Errorf("a dead server: %v\n%s", err, out)

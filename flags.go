@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+
+	"roce_exporter/collectors/demo"
 )
 
 const (
 	serveCommand   = "serve"
 	captureCommand = "capture"
+	demoRun        = "run"
 )
 
 // flags are the values of all flags.
@@ -41,6 +44,8 @@ type flags struct {
 	samples                  int
 	every                    time.Duration
 	anonymise                bool
+	fabric                   demo.Options
+	incidents                scenario
 
 	afterScrape func()
 }
@@ -66,27 +71,47 @@ func newApp() (*kingpin.Application, *flags) {
 	app.Flag("version", "Print the version.").BoolVar(&f.version)
 
 	serve := app.Command(serveCommand, "Serve the metrics of this node.").Default()
-	serve.Flag("web.listen-address", "Address to listen on, repeatable. In the environment: separated by commas.").Default(":14791").StringsVar(&f.listen)
-	serve.Flag("web.config.file", "File with TLS certificates and users.").StringVar(&f.webConfig)
-	serve.Flag("web.systemd-socket", "Listen on the sockets that systemd passes instead.").BoolVar(&f.systemdSocket)
-	serve.Flag("web.telemetry-path", "Path of the metrics.").Default("/metrics").StringVar(&f.telemetryPath)
-	serve.Flag("web.max-requests", "Scrapes that are answered at a time; those beyond get 503 (0 for no limit).").Default("40").IntVar(&f.maxRequests)
-	serve.Flag("web.disable-exporter-metrics", "Leave out what is about the exporter itself: go_*, process_*, promhttp_*.").BoolVar(&f.noSelf)
-	serve.Flag("web.enable-lifecycle", "Let POST /-/reload reload the configuration.").BoolVar(&f.lifecycle)
-	serve.Flag("web.enable-pprof", "Serve profiles under /debug/pprof/.").BoolVar(&f.pprof)
+	webFlags(serve, f)
 	serve.Flag("config.check", "Check the configuration file and exit.").BoolVar(&f.check)
 	serve.Flag("config.enable-auto-reload", "Reload the configuration file when it has changed.").BoolVar(&f.autoReload)
 	serve.Flag("collector.switch", "Read a SONiC switch. Without either form: if there is one. In the environment: true, false, auto.").SetValue(&f.switchMode)
 	serve.Flag("collector.host", "Read the NICs of a host. Without either form: if there is an RDMA device or a NIC of a known driver, and no switch. In the environment: true, false, auto.").SetValue(&f.hostMode)
 	serve.Flag("collector.disable-defaults", "Run no collectors but those that are asked for.").BoolVar(&f.disableDefaults)
-	serve.Flag("replay", "Serve the capture in this directory instead of what is on this machine.").PlaceHolder("DIR").StringVar(&f.replay)
+	serve.Flag("replay", "Serve the capture in this directory instead of what is on this machine, of several samples one a scrape.").PlaceHolder("DIR").StringVar(&f.replay)
 
-	capture := app.Command(captureCommand, "Write what the exporter reads from this node, a switch or a host, into a directory, for --replay and bug reports.")
+	demo := app.Command("demo", "Serve a made-up fabric, with incidents on demand.")
+	run := demo.Command(demoRun, "Serve it; what demo alone does.").Default()
+	webFlags(run, f)
+	fabricFlags(run, f)
+
+	capture := app.Command(captureCommand, "Write what the exporter reads from this node, a switch, a host or both, into a directory, for --replay and bug reports.")
 	capture.Arg("dir", "A new directory.").Required().StringVar(&f.captureDir)
 	capture.Flag("samples", "How often to read: counters that stand still show in two.").NoEnvar().Default("1").IntVar(&f.samples)
 	capture.Flag("every", "Time between two samples.").NoEnvar().Default("15s").DurationVar(&f.every)
 	capture.Flag("anonymise", "Replace the names of nodes, MAC and IP addresses, the same by the same.").NoEnvar().Default("true").BoolVar(&f.anonymise)
 	return app, f
+}
+
+// webFlags are those of whatever serves over HTTP.
+func webFlags(command *kingpin.CmdClause, f *flags) {
+	command.Flag("web.listen-address", "Address to listen on, repeatable. In the environment: separated by commas.").Default(":14791").StringsVar(&f.listen)
+	command.Flag("web.config.file", "File with TLS certificates and users.").StringVar(&f.webConfig)
+	command.Flag("web.systemd-socket", "Listen on the sockets that systemd passes instead.").BoolVar(&f.systemdSocket)
+	command.Flag("web.telemetry-path", "Path of the metrics.").Default("/metrics").StringVar(&f.telemetryPath)
+	command.Flag("web.max-requests", "Scrapes that are answered at a time; those beyond get 503 (0 for no limit).").Default("40").IntVar(&f.maxRequests)
+	command.Flag("web.disable-exporter-metrics", "Leave out what is about the exporter itself: go_*, process_*, promhttp_*.").BoolVar(&f.noSelf)
+	command.Flag("web.enable-lifecycle", "Let POST /-/reload reload the configuration.").BoolVar(&f.lifecycle)
+	command.Flag("web.enable-pprof", "Serve profiles under /debug/pprof/.").BoolVar(&f.pprof)
+}
+
+// fabricFlags describe a made-up fabric.
+func fabricFlags(command *kingpin.CmdClause, f *flags) {
+	command.Flag("spines", "Spines of the fabric.").NoEnvar().Default("2").IntVar(&f.fabric.Spines)
+	command.Flag("leaves", "Leaves of the fabric.").NoEnvar().Default("4").IntVar(&f.fabric.Leaves)
+	command.Flag("hosts", "Hosts of the fabric.").NoEnvar().Default("16").IntVar(&f.fabric.Hosts)
+	command.Flag("rails", "NICs of a host, each on a leaf of its own.").NoEnvar().Default("2").IntVar(&f.fabric.Rails)
+	command.Flag("variant", "Another number makes another fabric of the same size.").NoEnvar().Default("1").Uint64Var(&f.fabric.Variant)
+	command.Flag("incident", "An incident: NAME, NAME@AFTER, NAME@AFTER+LASTING, for example slow-receiver@10m+5m. Repeatable.").NoEnvar().SetValue(&f.incidents)
 }
 
 // mode says whether a collector is wanted; auto: if there is something to read.
@@ -137,6 +162,65 @@ func (p *pattern) Set(text string) error {
 		p.regexp, err = regexp.Compile("^(?:" + text + ")$")
 	}
 	return err
+}
+
+// scenario are the incidents of a made-up fabric.
+type scenario []planned
+
+// A planned is an incident, with times after the begin of the story. A lasting
+// of 0 has no end.
+type planned struct {
+	name           string
+	after, lasting time.Duration
+}
+
+func (s *scenario) String() string { return fmt.Sprint(*s) }
+
+// IsCumulative lets the flag be repeated.
+func (s *scenario) IsCumulative() bool { return true }
+
+func (s *scenario) Set(text string) error {
+	var p planned
+	name, at, timed := strings.Cut(text, "@")
+	p.name = name
+	if timed {
+		after, lasting, ends := strings.Cut(at, "+")
+		var err error
+		if p.after, err = time.ParseDuration(after); err != nil {
+			return err
+		}
+		if ends {
+			if p.lasting, err = time.ParseDuration(lasting); err != nil {
+				return err
+			}
+		}
+		if p.after < 0 || ends && p.lasting <= 0 {
+			return fmt.Errorf("%q: times go forward", text)
+		}
+	}
+	if demo.FindIncident(name) == nil {
+		var names []string
+		for _, i := range demo.Incidents() {
+			names = append(names, i.Name)
+		}
+		return fmt.Errorf("no incident is called %q; there are: %s", name, strings.Join(names, ", "))
+	}
+	*s = append(*s, p)
+	return nil
+}
+
+// begin lets the incidents happen.
+func (s scenario) begin(f *demo.Fabric) error {
+	for _, p := range s {
+		start, end := f.Start.Add(p.after), time.Time{}
+		if p.lasting > 0 {
+			end = start.Add(p.lasting)
+		}
+		if err := f.Begin(p.name, start, end); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // byteSize is a number of bytes as GOMEMLIMIT has it.

@@ -59,6 +59,8 @@ func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, std
 		err = serve(ctx, f, logger, hangup, stdout)
 	case captureCommand:
 		err = capture(ctx, f, stdout)
+	case "demo " + demoRun:
+		err = serveDemo(ctx, f, logger, stdout)
 	default:
 		err = fmt.Errorf("unknown command %q", command)
 	}

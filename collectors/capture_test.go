@@ -30,11 +30,17 @@ func record(t *testing.T, server *sonictest.Server, anonymise bool) string {
 	if anonymise {
 		sonic.NewAnonymiser().Anonymise(recording)
 	}
+	return writeCapture(t, &Recording{Switch: recording})
+}
+
+// writeCapture writes a capture and returns its directory.
+func writeCapture(t *testing.T, r *Recording) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "capture")
-	if err := recording.Write(dir, "test", time.Now()); err != nil {
+	if err := r.Write(dir, "test", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := recording.Write(dir, "test", time.Now()); err == nil {
+	if err := r.Write(dir, "test", time.Now()); err == nil {
 		t.Error("a directory that is not empty is written over")
 	}
 	return dir

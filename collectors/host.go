@@ -33,41 +33,57 @@ type HostOptions struct {
 	// required there is nothing left to say. nil: it is none.
 	IsSwitch func() bool
 	Ports    func(ctx context.Context) map[string]bool // Of that switch; nil: none.
-	// Now is the clock of the node; nil: that of this machine.
-	Now func() time.Time
 }
 
 // Devices are the devices of a machine, with the reads of them that may run.
 // They outlive a configuration: one that hangs costs one goroutine however
 // often the exporter is reloaded.
 type Devices struct {
-	reader    *host.Reader
+	machines  []*machine // One, but of a capture.
 	inventory flight[listing]
 	facts     flight[host.Host]
 
 	mu            sync.Mutex
-	last          *host.Inventory // The last that was whole.
 	netdevs, rdma map[string]*device
 }
 
-// NewDevices returns the devices that the sources have.
-func NewDevices(sources host.Sources) *Devices {
-	return &Devices{reader: host.NewReader(sources, host.Options{}), netdevs: map[string]*device{}, rdma: map[string]*device{}}
+// A machine is this one, or what a sample of a capture has of one, with what is
+// remembered of it.
+type machine struct {
+	reader *host.Reader
+	last   *host.Inventory // The last that was whole, under the lock of the Devices.
+}
+
+// NewDevices returns the devices that the sources have. Where samples of a
+// capture follow, each is read once, and the last one stays.
+func NewDevices(sources host.Sources, later ...host.Sources) *Devices {
+	d := &Devices{netdevs: map[string]*device{}, rdma: map[string]*device{}}
+	for _, s := range append([]host.Sources{sources}, later...) {
+		d.machines = append(d.machines, &machine{reader: host.NewReader(s, host.Options{})})
+	}
+	return d
 }
 
 // A Host is the collector of a host's NICs.
 type Host struct {
 	*Devices
 	catalog *Catalog
-	reader  *host.Reader // With the options of this configuration.
 	options HostOptions
 
-	// Names that this configuration has seen, under the lock of the Devices.
-	netdevsSeen, rdmaSeen map[string]bool
+	// Under the lock of the Devices.
+	views                 []*view         // The first is in use.
+	netdevsSeen, rdmaSeen map[string]bool // Names that this configuration has seen.
 
-	mapping  sync.Mutex
-	builder  *Builder         // Held while a reading is mapped.
-	lossless map[string]uint8 // Of the last reading.
+	mapping sync.Mutex
+	builder *Builder // Held while a reading is mapped.
+}
+
+// A view is a machine as one configuration reads it.
+type view struct {
+	machine  *machine
+	reader   *host.Reader // With the options of the configuration.
+	timeout  time.Duration
+	lossless map[string]uint8 // Of the last reading; held while one is mapped.
 }
 
 type listing struct {
@@ -127,13 +143,25 @@ func (o HostOptions) Reader(c *Catalog) host.Options {
 
 // NewHost returns the collector.
 func NewHost(catalog *Catalog, devices *Devices, options HostOptions) *Host {
-	if options.Now == nil {
-		options.Now = time.Now
-	}
-	return &Host{
-		Devices: devices, catalog: catalog, reader: devices.reader.With(options.Reader(catalog)), options: options, builder: catalog.NewBuilder(),
+	h := &Host{
+		Devices: devices, catalog: catalog, options: options, builder: catalog.NewBuilder(),
 		netdevsSeen: map[string]bool{}, rdmaSeen: map[string]bool{},
 	}
+	for _, m := range devices.machines {
+		h.views = append(h.views, &view{machine: m, reader: m.reader.With(options.Reader(catalog)), timeout: options.Timeout})
+	}
+	return h
+}
+
+// begin returns what one reading is of.
+func (h *Host) begin() *view {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	v := h.views[0]
+	if len(h.views) > 1 {
+		h.views = h.views[1:]
+	}
+	return v
 }
 
 // Name is the collector's label value.
@@ -150,7 +178,8 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	if isSwitch && h.options.Ports != nil {
 		ports = h.options.Ports(ctx)
 	}
-	list, err := h.list(ctx)
+	v := h.begin()
+	list, err := h.list(ctx, v)
 	if err != nil {
 		return Reading{}, fmt.Errorf("devices: %w", err)
 	}
@@ -165,11 +194,11 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	var wg sync.WaitGroup
 	var facts host.Host
 	wg.Go(func() {
-		facts, _, _ = h.facts.get(ctx, h.options.Timeout, nil, func(context.Context) host.Host { return h.reader.ReadHost() })
+		facts, _, _ = h.facts.get(ctx, h.options.Timeout, v.machine, func(context.Context) host.Host { return v.reader.ReadHost() })
 	})
-	netdevReads := readAll(&wg, netdevs, func(d *device) heard[*host.Netdev] { return h.readNetdev(ctx, d) })
+	netdevReads := readAll(&wg, netdevs, func(d *device) heard[*host.Netdev] { return v.readNetdev(ctx, d) })
 	rdmaReads := readAll(&wg, rdma, func(d *device) heard[*host.RDMA] {
-		return hear(ctx, h, &d.rdma, func() (*host.RDMA, error) { return h.reader.ReadRDMA(d.name) })
+		return hear(ctx, v, &d.rdma, func() (*host.RDMA, error) { return v.reader.ReadRDMA(d.name) })
 	})
 	wg.Wait()
 
@@ -179,14 +208,14 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	out := Reading{Node: Node{Name: facts.Hostname, OSVersion: facts.OSVersion}}
 	m := hostMapper{b: h.builder, options: &h.options, lossless: map[string]uint8{}, ofRDMA: map[string]bool{}}
 	if !isSwitch {
-		m.addHost(&facts)
+		m.addHost(&facts, v.reader.Clock())
 	}
 	for _, r := range rdmaReads {
 		m.learn(r.value)
 	}
 	for i, r := range netdevReads {
 		note := ""
-		if mask, ok := h.lossless[netdevs[i].name]; ok && r.err != nil && netdevs[i].here {
+		if mask, ok := v.lossless[netdevs[i].name]; ok && r.err != nil && netdevs[i].here {
 			m.lossless[netdevs[i].name] = mask // Its RDMA device goes on as before.
 		}
 		if r.value != nil {
@@ -209,7 +238,7 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 		}
 		out.Sources = append(out.Sources, Source{Name: name, Err: r.err, Age: r.age, Via: "/sys/class/infiniband", Note: note})
 	}
-	h.lossless = m.lossless
+	v.lossless = m.lossless
 	var duplicates int
 	out.Samples, duplicates, out.Dropped = h.builder.Samples(h.options.SeriesLimit)
 	out.Skipped.Duplicate += duplicates
@@ -227,21 +256,21 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 
 // list finds the devices. If that takes too long, for which a device that
 // hangs can be the cause, they are those of the last time.
-func (h *Host) list(ctx context.Context) (host.Inventory, error) {
-	found, _, err := h.inventory.get(ctx, h.options.Timeout, h.reader, func(context.Context) listing {
-		found, err := h.reader.List()
+func (h *Host) list(ctx context.Context, v *view) (host.Inventory, error) {
+	found, _, err := h.inventory.get(ctx, h.options.Timeout, v, func(context.Context) listing {
+		found, err := v.reader.List()
 		return listing{found, err}
 	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err = errors.Join(err, found.err); err == nil {
-		h.last = &found.Inventory
+		v.machine.last = &found.Inventory
 	}
 	switch {
 	case len(found.Netdevs)+len(found.RDMA) > 0:
 		return found.Inventory, nil
-	case h.last != nil:
-		return host.Inventory{Netdevs: h.selected(h.last.Netdevs), RDMA: h.selected(h.last.RDMA)}, nil
+	case v.machine.last != nil:
+		return host.Inventory{Netdevs: v.selected(v.machine.last.Netdevs), RDMA: v.selected(v.machine.last.RDMA)}, nil
 	}
 	return host.Inventory{}, err
 }
@@ -252,8 +281,8 @@ func (s *Skipped) addHost(o host.Skipped) {
 
 // selected are those names that this configuration chooses: the list may be
 // that of another.
-func (h *Host) selected(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !h.reader.Selects(name) })
+func (v *view) selected(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !v.reader.Selects(name) })
 }
 
 func (h *Host) isNetdev(name string) bool {
@@ -308,10 +337,10 @@ func readAll[T any](wg *sync.WaitGroup, devices []seen, read func(*device) heard
 }
 
 // hear reads a device, or shares a read.
-func hear[T any](ctx context.Context, h *Host, f *flight[told[T]], read func() (T, error)) heard[T] {
+func hear[T any](ctx context.Context, v *view, f *flight[told[T]], read func() (T, error)) heard[T] {
 	var r heard[T]
 	var err error
-	r.told, r.age, err = f.get(ctx, h.options.Timeout, h.reader, func(context.Context) told[T] {
+	r.told, r.age, err = f.get(ctx, v.timeout, v, func(context.Context) told[T] {
 		value, err := read()
 		return told[T]{value, err}
 	})
@@ -323,12 +352,12 @@ func hear[T any](ctx context.Context, h *Host, f *flight[told[T]], read func() (
 
 // readNetdev reads a network device. One that hangs in the kernel keeps all
 // others from answering: then there is what the kernel tells itself.
-func (h *Host) readNetdev(ctx context.Context, d *device) heard[*host.Netdev] {
-	files := hear(ctx, h, &d.files, func() (*host.Netdev, error) { return h.reader.ReadFiles(d.name) })
+func (v *view) readNetdev(ctx context.Context, d *device) heard[*host.Netdev] {
+	files := hear(ctx, v, &d.files, func() (*host.Netdev, error) { return v.reader.ReadFiles(d.name) })
 	if files.value == nil {
 		return files
 	}
-	answers := hear(ctx, h, &d.answers, func() (*host.Netdev, error) { return h.reader.Ask(files.value) })
+	answers := hear(ctx, v, &d.answers, func() (*host.Netdev, error) { return v.reader.Ask(files.value) })
 	switch {
 	case answers.value != nil:
 		answers.value, answers.age = files.value.With(answers.value), max(files.age, answers.age)

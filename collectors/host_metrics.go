@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"roce_exporter/collectors/host"
 )
@@ -18,8 +19,8 @@ type hostMapper struct {
 	ofRDMA   map[string]bool  // Network devices that RDMA takes.
 }
 
-func (m *hostMapper) addHost(h *host.Host) {
-	m.b.Add("roce_node_time_seconds", seconds(m.options.Now()))
+func (m *hostMapper) addHost(h *host.Host, now time.Time) {
+	m.b.Add("roce_node_time_seconds", seconds(now))
 	if !h.Boot.IsZero() {
 		m.b.Add("roce_node_boot_time_seconds", seconds(h.Boot))
 	}

@@ -21,7 +21,6 @@ import (
 func hostOptions() HostOptions {
 	return HostOptions{
 		Timeout: 10 * time.Second, SeriesLimit: 200_000, Policy: testPolicy(), Required: true,
-		Now: func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) },
 	}
 }
 
@@ -41,6 +40,7 @@ func capturedHost(t testing.TB, c *Catalog, capture fs.FS, options HostOptions) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	sources.Clock = func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 	return NewHost(c, NewDevices(sources), options)
 }
 

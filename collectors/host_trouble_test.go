@@ -228,7 +228,7 @@ func TestLockOfTheKernelIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		capture := hosttest.Rails(t, "testdata/hosts/connectx.txt", 8, 100)
 		lock := &rtnl{MapFS: sysOf(capture), Ethtool: host.ReadEthtool(capture), release: make(chan struct{})}
-		devices := NewDevices(host.Sources{Sys: lock, Ethtool: lock, DCB: host.ReadDCB(capture)})
+		devices := NewDevices(host.Sources{Sys: lock, Ethtool: lock, DCB: host.ReadDCB(capture), Clock: func() time.Time { return time.Time{} }})
 		ports := func(format string) (names []string) {
 			for i := range 8 {
 				names = append(names, fmt.Sprintf(format, i+1))

@@ -96,34 +96,39 @@ func (e *Exporter) Handler() http.Handler {
 	return mux
 }
 
-// server has the limits that keep a slow or a hostile client from taking the
+// newServer has the limits that keep a slow or a hostile client from taking the
 // exporter away from others.
-func (e *Exporter) server() *http.Server {
+func newServer(handler http.Handler, logger *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           e.Handler(),
+		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       20 * time.Second, // No request has a body that anybody reads.
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(e.logger.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 }
 
 // Serve serves until ctx ends, then lets the running scrapes end.
 func (e *Exporter) Serve(ctx context.Context) error {
-	server := e.server()
+	return Serve(ctx, e.Handler(), e.web.Listen, e.logger)
+}
+
+// Serve serves a handler until ctx ends, then lets the running requests end.
+func Serve(ctx context.Context, handler http.Handler, listen *web.FlagConfig, logger *slog.Logger) error {
+	server := newServer(handler, logger)
 	failed := make(chan error, 1)
-	go func() { failed <- web.ListenAndServe(server, e.web.Listen, e.logger) }()
+	go func() { failed <- web.ListenAndServe(server, listen, logger) }()
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
 	}
-	e.logger.Info("shutting down")
+	logger.Info("shutting down")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
-		e.logger.Warn("some requests did not end in time", "err", err)
+		logger.Warn("some requests did not end in time", "err", err)
 		_ = server.Close()
 	}
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -313,7 +314,7 @@ func TestPprofIsOffByDefault(t *testing.T) {
 // take longer than a test may.
 func TestServerLimits(t *testing.T) {
 	o, _ := options(t)
-	s := start(t, o).server()
+	s := newServer(start(t, o).Handler(), slog.New(slog.DiscardHandler))
 	if s.ReadHeaderTimeout != 10*time.Second || s.IdleTimeout != 2*time.Minute || s.ReadTimeout == 0 || s.MaxHeaderBytes != 16<<10 {
 		t.Errorf("limits: %v %v %v %d", s.ReadHeaderTimeout, s.IdleTimeout, s.ReadTimeout, s.MaxHeaderBytes)
 	}

@@ -6,21 +6,28 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"net"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// An Anonymiser remembers the stand-ins.
+// StandIns replace what a switch's databases have, too, the same by the same.
+type StandIns interface {
+	Node(name string) string
+	MAC(address string) string
+}
+
+// An Anonymiser remembers the stand-ins of what only a host has.
 type Anonymiser struct {
-	names     map[string]string // Of hosts.
-	addresses map[string]string // By their bytes: six are a MAC address, more are of InfiniBand or a GUID.
+	StandIns
+	addresses map[string]string // Of InfiniBand and GUIDs, by their bytes.
 }
 
 // NewAnonymiser returns an Anonymiser that has seen nothing yet.
-func NewAnonymiser() *Anonymiser {
-	return &Anonymiser{names: map[string]string{}, addresses: map[string]string{}}
+func NewAnonymiser(standIns StandIns) *Anonymiser {
+	return &Anonymiser{StandIns: standIns, addresses: map[string]string{}}
 }
 
 var (
@@ -69,10 +76,7 @@ func (a *Anonymiser) file(name string, data []byte) []byte {
 		if value == "" {
 			return data
 		}
-		if a.names[value] == "" {
-			a.names[value] = fmt.Sprintf("node-%d", len(a.names)+1)
-		}
-		return []byte(a.names[value] + "\n")
+		return []byte(a.Node(value) + "\n")
 	case "node_desc": // Free text, in which drivers put the host's name.
 		if value != "" && value != "rxe" {
 			return []byte("anonymised\n")
@@ -137,6 +141,10 @@ func (a *Anonymiser) guid(text string) string {
 func (a *Anonymiser) standIn(raw []byte) []byte {
 	if all := strings.Trim(string(raw), string(raw[:1])) == ""; all && (raw[0] == 0 || raw[0] == 0xff) {
 		return raw
+	}
+	if len(raw) == 6 {
+		mac, _ := net.ParseMAC(a.MAC(net.HardwareAddr(raw).String()))
+		return mac
 	}
 	stand := a.addresses[string(raw)]
 	if stand == "" {

@@ -3,13 +3,11 @@
 package host
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +16,8 @@ import (
 	"time"
 
 	"github.com/mdlayher/netlink"
+
+	"roce_exporter/collectors/host/hosttest"
 )
 
 func TestLiveDCB(t *testing.T) {
@@ -102,34 +102,9 @@ func TestLiveDCBDeadline(t *testing.T) {
 	expectRefusals(t, d, "lo")
 }
 
-// inChild runs one test again in another process, as another user or in
-// another network.
-func inChild(t *testing.T, attr *syscall.SysProcAttr) {
-	t.Helper()
-	// By this name, because the directory of the binary may be closed to others.
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), "DCB_TEST_CHILD=1")
-	cmd.Dir = "/"
-	cmd.SysProcAttr = attr
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case err != nil && !errors.As(err, &exit):
-		t.Skip("cannot start: ", err)
-	case err != nil:
-		t.Errorf("%v\n%s", err, out)
-	case bytes.Contains(out, []byte("--- SKIP")):
-		t.Skipf("%s", out)
-	case !bytes.Contains(out, []byte("--- PASS: "+t.Name())):
-		t.Errorf("it did not run:\n%s", out)
-	}
-}
-
-func child() bool { return os.Getenv("DCB_TEST_CHILD") != "" }
-
 func TestLiveDCBUnprivileged(t *testing.T) {
-	if !child() && os.Getuid() == 0 {
-		inChild(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}})
+	nobody := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if os.Getuid() == 0 && !hosttest.Elsewhere(t, nobody) {
 		return
 	}
 	status, err := os.ReadFile("/proc/self/status")
@@ -145,17 +120,10 @@ func TestLiveDCBUnprivileged(t *testing.T) {
 }
 
 func TestLiveDCBVeth(t *testing.T) {
-	if !child() {
-		attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-		if os.Getuid() != 0 {
-			attr.Cloneflags |= syscall.CLONE_NEWUSER
-			attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
-			attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
-		}
-		inChild(t, attr)
+	if !hosttest.Elsewhere(t, hosttest.NewNetwork()) {
 		return
 	}
-	if err := addVeth("dcb0"); err != nil {
+	if err := hosttest.AddLink("veth", "dcb0", 1); err != nil {
 		t.Skip("no veth: ", err)
 	}
 	if _, err := net.InterfaceByName("dcb0"); err != nil {
@@ -165,30 +133,6 @@ func TestLiveDCBVeth(t *testing.T) {
 	defer d.Close()
 	expectRefusals(t, d, "dcb0")
 	expectRefusals(t, d, "lo")
-}
-
-// addVeth makes a pair of veth; the kernel names the other one.
-func addVeth(name string) error {
-	conn, err := netlink.Dial(netlinkRoute, nil)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	attributes := netlink.NewAttributeEncoder()
-	attributes.String(syscall.IFLA_IFNAME, name)
-	attributes.Nested(syscall.IFLA_LINKINFO, func(info *netlink.AttributeEncoder) error {
-		info.String(1, "veth") // IFLA_INFO_KIND
-		return nil
-	})
-	data, err := attributes.Encode()
-	if err != nil {
-		return err
-	}
-	_, err = conn.Execute(netlink.Message{
-		Header: netlink.Header{Type: syscall.RTM_NEWLINK, Flags: netlink.Request | netlink.Acknowledge | netlink.Create | netlink.Excl},
-		Data:   append(make([]byte, syscall.SizeofIfInfomsg), data...),
-	})
-	return err
 }
 
 // A fakeConn answers as it is told, or not at all.

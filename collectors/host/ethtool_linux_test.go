@@ -3,6 +3,7 @@
 package host
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -73,7 +74,10 @@ func (k *fakeKernel) StatsWithBuffer(_ string, names *ethtool.EthtoolGStrings, v
 	}
 	paired := map[string]uint64{}
 	for i := range n {
-		paired[string(strings.data[i][:])] = stats.data[i]
+		name, _, _ := bytes.Cut(strings.data[i][:], []byte{0})
+		if len(name) > 0 {
+			paired[string(name)] = stats.data[i]
+		}
 	}
 	return paired, nil
 }
@@ -134,6 +138,10 @@ func TestStatisticsOfOtherKinds(t *testing.T) {
 	got, err := open(k).Statistics("ens1")
 	if diff := cmp.Diff(map[string]uint64{long: 5, "rx_ppp3_frames": 21}, got); err != nil || diff != "" {
 		t.Errorf("%v%s", err, diff)
+	}
+	k = &fakeKernel{now: []statistic{{"  drv tx pkts", 5}, {"rx_ppp3_frames         ", 21}}}
+	if got, err := open(k).Statistics("eth0"); err != nil || !maps.Equal(got, map[string]uint64{"drv tx pkts": 5, "rx_ppp3_frames": 21}) {
+		t.Errorf("blanks, but no name twice: %v, %v", got, err)
 	}
 	if got, err := open(&fakeKernel{}).Statistics("veth0"); err != nil || len(got) != 0 {
 		t.Errorf("no statistics: %v, %v", got, err)

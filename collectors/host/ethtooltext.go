@@ -114,17 +114,3 @@ func (c ethtoolCapture) Statistics(name string) (map[string]uint64, error) {
 	}
 	return values, nil
 }
-
-// ReadCapture returns the sources of a capture: sys and proc as the kernel has
-// them, ethtool and dcb.
-func ReadCapture(capture fs.FS) (Sources, error) {
-	sys, err := fs.Sub(capture, "sys")
-	if err != nil {
-		return Sources{}, err
-	}
-	proc, err := fs.Sub(capture, "proc")
-	if err != nil {
-		return Sources{}, err
-	}
-	return Sources{Sys: sys, Proc: proc, Ethtool: ReadEthtool(capture), DCB: ReadDCB(capture)}, nil
-}

@@ -15,6 +15,8 @@ type Sources struct {
 	Sys, Proc fs.FS // Rooted at /sys and /proc. Links are followed with fs.ReadLink.
 	Ethtool   Ethtool
 	DCB       DCB // nil: nobody can be asked.
+	// Clock is the clock of the host; nil: that of this machine.
+	Clock func() time.Time
 }
 
 // An Ethtool asks network devices for what their drivers tell of them. An

@@ -45,6 +45,9 @@ type kept[T any] struct {
 
 // NewReader returns a Reader.
 func NewReader(sources Sources, options Options) *Reader {
+	if sources.Clock == nil {
+		sources.Clock = time.Now
+	}
 	return &Reader{Sources: sources, options: options, now: time.Now, memory: &memory{
 		drivers: map[string]kept[Driver]{}, payload: map[string]kept[*float64]{}, gids: map[string]kept[*GIDs]{}, roles: map[string]kept[bool]{},
 	}}

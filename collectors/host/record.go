@@ -3,8 +3,9 @@
 package host
 
 import (
+	"archive/tar"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,14 +29,17 @@ type Recording struct {
 	drivers    map[string]Driver
 	statistics map[string]map[string]uint64
 	dcb        map[string]*DCBState
-	clock      time.Time
+	symlink    func(root *os.Root, target, name string) error
+	// Clock is that of the host at that moment.
+	Clock time.Time
 	// LeftOut says what is missing in the recording, and why.
 	LeftOut []string
 }
 
 // Record reads everything of a host that the exporter reads, once. A device
 // that does not answer in time is left out, less what it said until then.
-func Record(ctx context.Context, sources Sources, options Options, patience time.Duration) (*Recording, error) {
+// ports are network devices that a switch speaks for.
+func Record(ctx context.Context, sources Sources, options Options, ports map[string]bool, patience time.Duration) (*Recording, error) {
 	clock := time.Now()
 	sys, proc := newTrail(sources.Sys), newTrail(sources.Proc)
 	asked := &answers{Ethtool: sources.Ethtool, DCB: sources.DCB, drivers: map[string]Driver{}, statistics: map[string]map[string]uint64{}, dcb: map[string]*DCBState{}, leftOut: map[string]string{}}
@@ -48,6 +52,7 @@ func Record(ctx context.Context, sources Sources, options Options, patience time
 	}
 	reader := NewReader(sources, options)
 	found, err := reader.List()
+	found.Netdevs = slices.DeleteFunc(found.Netdevs, func(name string) bool { return ports[name] })
 	if len(found.Netdevs)+len(found.RDMA) == 0 {
 		if err == nil {
 			err = ErrNoDevice
@@ -62,10 +67,15 @@ func Record(ctx context.Context, sources Sources, options Options, patience time
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &Recording{sys: sys.stop("sys"), proc: proc.stop("proc"), clock: clock}
+	r := &Recording{sys: sys.stop("sys"), proc: proc.stop("proc"), Clock: clock, symlink: (*os.Root).Symlink}
 	unanswered := asked.stop(r)
 	for what, why := range unanswered {
 		leftOut = append(leftOut, what+": "+why)
+	}
+	for name, s := range r.statistics {
+		if again, err := ParseStatistics(formatStatistics(s)); err != nil || !maps.Equal(again, s) {
+			leftOut = append(leftOut, name+": statistics whose names cannot be written")
+		}
 	}
 	for _, t := range []*trail{r.sys, r.proc} {
 		for what, why := range t.leftOut {
@@ -148,33 +158,14 @@ func keepLines(files map[string][]byte, name string, keep func(line string) stri
 	files[name] = []byte(kept.String())
 }
 
-// A recordMeta is meta.json of a capture, the same for every kind of node.
-type recordMeta struct {
-	Format   int       `json:"format"`
-	Exporter string    `json:"exporter"`
-	Read     time.Time `json:"read"`
-	Clock    time.Time `json:"clock"`
-	LeftOut  []string  `json:"left_out,omitempty"`
-}
-
-// recordFormat is the version of the layout of a capture.
-const recordFormat = 1
-
-// Write writes the recording as a capture into a directory that is new or
-// empty. version is the exporter's.
-func (r *Recording) Write(dir, version string, now time.Time) error {
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is not empty: give a new directory", dir)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+// Write writes what was read into the directory of a capture, all but
+// meta.json.
+func (r *Recording) Write(dir string) error {
 	root, err := os.OpenRoot(dir) // No link leads out of it.
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	leftOut := slices.Clone(r.LeftOut)
 	for name, d := range r.drivers {
 		text := fmt.Sprintf("driver: %s\nversion: %s\nfirmware-version: %s\nbus-info: %s\n", d.Name, d.Version, d.Firmware, d.Bus)
 		if err := writeIn(root, path.Join("ethtool", name, "driver"), []byte(text)); err != nil {
@@ -182,11 +173,7 @@ func (r *Recording) Write(dir, version string, now time.Time) error {
 		}
 	}
 	for name, s := range r.statistics {
-		text := formatStatistics(s)
-		if again, err := ParseStatistics(text); err != nil || !maps.Equal(again, s) {
-			leftOut = append(leftOut, name+": statistics whose names cannot be written")
-		}
-		if err := writeIn(root, path.Join("ethtool", name, "statistics"), []byte(text)); err != nil {
+		if err := writeIn(root, path.Join("ethtool", name, "statistics"), []byte(formatStatistics(s))); err != nil {
 			return err
 		}
 	}
@@ -196,15 +183,22 @@ func (r *Recording) Write(dir, version string, now time.Time) error {
 		}
 	}
 	for _, t := range []*trail{r.sys, r.proc} {
-		if err := t.write(root); err != nil {
+		write := t.write
+		if len(t.links) > 0 && !r.holdsLinks(root) {
+			write = t.writeTar
+		}
+		if err := write(root); err != nil {
 			return err
 		}
 	}
-	meta, err := json.MarshalIndent(recordMeta{recordFormat, version, now.UTC(), r.clock.UTC(), leftOut}, "", " ")
-	if err != nil {
-		return err
-	}
-	return writeIn(root, "meta.json", append(meta, '\n'))
+	return nil
+}
+
+// holdsLinks says whether a file system can hold links by the names of /sys:
+// that of a USB stick knows no links and no colon.
+func (r *Recording) holdsLinks(root *os.Root) bool {
+	const probe = "0000:00"
+	return r.symlink(root, ".", probe) == nil && root.Remove(probe) == nil
 }
 
 func writeIn(root *os.Root, name string, data []byte) error {
@@ -440,10 +434,35 @@ func (t *trail) write(root *os.Root) error {
 			return err
 		}
 		if err := root.Symlink(target, name); err != nil {
-			return fmt.Errorf("%w: a capture of a host needs symbolic links, choose a directory on another file system", err)
+			return err
 		}
 	}
 	return nil
+}
+
+// writeTar writes the same as a tar.
+func (t *trail) writeTar(root *os.Root) error {
+	m := NewMemory()
+	var failed error
+	add := func(name string, mode fs.FileMode, data []byte) { failed = cmp.Or(failed, m.Add(name, mode, data)) }
+	for dir := range t.dirs {
+		add(dir, fs.ModeDir|0o755, nil)
+	}
+	for name, data := range t.files {
+		add(name, 0o644, data)
+	}
+	for name, target := range t.links {
+		add(name, fs.ModeSymlink|0o777, []byte(target))
+	}
+	if failed != nil {
+		return fmt.Errorf("%s.tar: %w", t.name, failed)
+	}
+	f, err := root.Create(t.name + ".tar")
+	if err != nil {
+		return err
+	}
+	out := tar.NewWriter(f)
+	return errors.Join(out.AddFS(m), out.Close(), f.Close())
 }
 
 // A trailFile keeps what is read of it, and no more: the configuration space

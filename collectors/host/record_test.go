@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -21,7 +22,7 @@ func recordTree(t *testing.T, f *tree, patience time.Duration) *Recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Record(t.Context(), sources, Options{Wanted: wanted}, patience)
+	r, err := Record(t.Context(), sources, Options{Wanted: wanted}, nil, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func recordTree(t *testing.T, f *tree, patience time.Duration) *Recording {
 func written(t *testing.T, r *Recording) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := r.Write(dir, "test", time.Now()); err != nil {
+	if err := r.Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -54,6 +55,36 @@ func TestRecordedTrees(t *testing.T) {
 			got := describe(t, NewReader(sources, Options{Wanted: wanted}))
 			if diff := cmp.Diff(withoutTrouble(want), withoutTrouble(got)); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Where a file system holds no links, the trees that have some are written as
+// tars, and read the same.
+func TestRecordedToAFileSystemWithoutLinks(t *testing.T) {
+	for _, name := range []string{"connectx", "bond"} {
+		t.Run(name, func(t *testing.T) {
+			r := recordTree(t, readTree(t, name+".txt"), time.Minute)
+			read := func(dir string) string {
+				sources, err := ReadCapture(os.DirFS(dir))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return describe(t, NewReader(sources, Options{Wanted: wanted}))
+			}
+			want := read(written(t, r))
+			r.symlink = func(_ *os.Root, target, name string) error {
+				return &os.LinkError{Op: "symlinkat", Old: target, New: name, Err: syscall.EPERM}
+			}
+			dir := written(t, r)
+			if diff := cmp.Diff(want, read(dir)); diff != "" {
+				t.Error(diff)
+			}
+			for name, want := range map[string]bool{"sys": false, "sys.tar": true, "ethtool": true, "proc.tar": false} {
+				if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != want {
+					t.Errorf("%s is there: %t, want %t", name, err == nil, want)
+				}
 			}
 		})
 	}
@@ -121,7 +152,7 @@ sys/class/net/eth2 -> ../../../../etc
 }
 
 func TestRecordWithoutADevice(t *testing.T) {
-	if _, err := Record(t.Context(), Sources{Sys: fstest.MapFS{}, Proc: fstest.MapFS{}}, Options{}, time.Minute); !errors.Is(err, ErrNoDevice) {
+	if _, err := Record(t.Context(), Sources{Sys: fstest.MapFS{}, Proc: fstest.MapFS{}}, Options{}, nil, time.Minute); !errors.Is(err, ErrNoDevice) {
 		t.Errorf("%v, want that there is no device", err)
 	}
 }
@@ -142,17 +173,23 @@ proc/modules + secret 1 0 - Live 0xffffffffc0b00000
 	}
 }
 
+// standIns are those of a switch's anonymiser.
+type standIns struct{}
+
+func (standIns) Node(string) string { return "node-1" }
+func (standIns) MAC(string) string  { return "02:00:5e:00:00:01" }
+
 func TestAnonymisedFiles(t *testing.T) {
-	a := NewAnonymiser()
+	a := NewAnonymiser(standIns{})
 	for _, f := range []struct{ name, text, want string }{
 		{"class/net/eth0/address", "b8:3f:d2:00:00:01\n", "02:00:5e:00:00:01\n"},
 		{"class/net/eth1/bonding_slave/perm_hwaddr", "B8:3F:D2:00:00:01\n", "02:00:5e:00:00:01\n"},
 		{"class/net/eth2/address", "00:00:00:00:00:00\n", "00:00:00:00:00:00\n"},
 		{"class/infiniband/mlx5_0/node_guid", "b83f:d203:0000:0001\n", "0200:5e03:0000:0001\n"},
 		{"class/infiniband/bnxt_re0/node_guid", "ba3f:d2ff:fe00:0001\n", "0000:5eff:fe00:0001\n"},
-		{"class/infiniband/erdma0/node_guid", "1122:3344:5566:7788\n", "0200:5e00:0000:0002\n"},
+		{"class/infiniband/erdma0/node_guid", "1122:3344:5566:7788\n", "0200:5e00:0000:0001\n"},
 		{"class/infiniband/rxe0/node_guid", "0000:0000:0000:0000\n", "0000:0000:0000:0000\n"},
-		{"class/net/ib0/address", "80:00:00:28:fe:80:00:00:00:00:00:00:b8:3f:d2:03:00:00:00:01\n", "02:00:5e:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:03\n"},
+		{"class/net/ib0/address", "80:00:00:28:fe:80:00:00:00:00:00:00:b8:3f:d2:03:00:00:00:01\n", "02:00:5e:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:02\n"},
 		{"sys/kernel/hostname", "gpu1.example.net\n", "node-1\n"},
 		{"class/infiniband/mlx5_0/node_desc", "gpu1 mlx5_0\n", "anonymised\n"},
 		{"class/infiniband/rxe0/node_desc", "rxe\n", "rxe\n"},

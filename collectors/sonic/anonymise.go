@@ -205,7 +205,7 @@ func (a *Anonymiser) text(text string) string {
 	if strings.HasPrefix(text, "SAI_") || strings.Trim(text, "0123456789") == "" || strings.Contains(text, "oid:0x") && !strings.Contains(text, "|") {
 		return text // Most of all: counters, their names, their objects.
 	}
-	text = macRE.ReplaceAllStringFunc(text, a.mac)
+	text = macRE.ReplaceAllStringFunc(text, a.MAC)
 	text = addressRE.ReplaceAllStringFunc(text, a.address)
 	if a.nameRE == nil {
 		return text
@@ -224,8 +224,21 @@ func (a *Anonymiser) text(text string) string {
 	return text
 }
 
-// mac keeps the spelling of an address: the separators and the case.
-func (a *Anonymiser) mac(text string) string {
+// Node replaces the name of a node, which need not stand in the databases.
+func (a *Anonymiser) Node(name string) string {
+	short, _, _ := strings.Cut(strings.TrimSpace(name), ".")
+	switch {
+	case a.names[short] != "":
+	case short == "" || reserved(short):
+		return "node"
+	default:
+		a.names[short] = fmt.Sprintf("node-%d", len(a.names)+1)
+	}
+	return a.names[short]
+}
+
+// MAC replaces a MAC address and keeps its spelling: the separators and the case.
+func (a *Anonymiser) MAC(text string) string {
 	mac, ok := parseMAC(text)
 	if !ok || mac == "00:00:00:00:00:00" || mac == "ff:ff:ff:ff:ff:ff" {
 		return text

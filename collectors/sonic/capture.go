@@ -20,14 +20,10 @@ import (
 // files/<path>, meta.json.
 const captureFormat = 1
 
-// A captureMeta is meta.json of a capture.
+// captureMeta is what is used of meta.json.
 type captureMeta struct {
-	Format   int       `json:"format"`
-	Exporter string    `json:"exporter"`
-	Read     time.Time `json:"read"`  // When it was made, by the clock of whoever made it.
-	Clock    time.Time `json:"clock"` // The clock of the node at that moment.
-	Note     string    `json:"note,omitempty"`
-	LeftOut  []string  `json:"left_out,omitempty"` // What could not be read, and why.
+	Format int
+	Clock  time.Time // That of the node when it was read.
 }
 
 // OpenCapture reads a capture into memory. One of several samples, in

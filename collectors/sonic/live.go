@@ -22,6 +22,9 @@ type Live struct {
 // NewLive returns a Live for the directory of database_config.json. It need
 // not exist yet: at boot the exporter may be there before the databases.
 func NewLive(dir string, options LiveOptions) *Live {
+	if options.Files == nil {
+		options.Files = os.DirFS("/")
+	}
 	return &Live{dir: dir, options: options, stale: true}
 }
 
@@ -43,7 +46,7 @@ func (l *Live) Switch() (*Switch, error) {
 	if l.open == nil || !reflect.DeepEqual(configs, l.configs) {
 		l.close()
 		l.configs = configs
-		l.open = &Switch{Files: os.DirFS("/")}
+		l.open = &Switch{Files: l.options.Files}
 		for _, c := range configs {
 			l.open.Namespaces = append(l.open.Namespaces, openNamespace(c, l.options))
 		}

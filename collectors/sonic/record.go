@@ -23,14 +23,17 @@ import (
 type Recording struct {
 	namespaces []*recorder
 	files      map[string]string
-	clock      time.Time
+	// Ports are the names of its ports.
+	Ports map[string]bool
+	// Clock is that of the switch at that moment.
+	Clock time.Time
 	// LeftOut says what is missing in the recording, and why.
 	LeftOut []string
 }
 
 // Record reads everything of a switch that the exporter may ask for, once.
 func Record(ctx context.Context, s *Switch, patience time.Duration) (*Recording, error) {
-	r := &Recording{files: map[string]string{}}
+	r := &Recording{files: map[string]string{}, Ports: map[string]bool{}}
 	var errs []error
 	for _, n := range s.Namespaces {
 		recorded, reading, err := recordNamespace(ctx, s, n, patience)
@@ -38,8 +41,11 @@ func Record(ctx context.Context, s *Switch, patience time.Duration) (*Recording,
 		if err != nil {
 			errs = append(errs, err)
 		}
-		if r.clock.IsZero() {
-			r.clock = reading.Time
+		if r.Clock.IsZero() {
+			r.Clock = reading.Time
+		}
+		for i := range reading.Ports {
+			r.Ports[reading.Ports[i].Name] = true
 		}
 		for _, i := range reading.Instances {
 			if i.Err != nil {
@@ -167,12 +173,9 @@ func (r *recorder) keep(database, key string, hash Hash) {
 	}
 }
 
-// Write writes the recording as a capture into a directory that is new or
-// empty. version is the exporter's.
-func (r *Recording) Write(dir, version string, now time.Time) error {
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is not empty: give a new directory", dir)
-	}
+// Write writes what was read into the directory of a capture, all but
+// meta.json.
+func (r *Recording) Write(dir string) error {
 	for _, n := range r.namespaces {
 		for database, hashes := range n.databases {
 			if err := writeJSON(filepath.Join(dir, "redis", n.name, database+".json"), captured(hashes)); err != nil {
@@ -185,9 +188,7 @@ func (r *Recording) Write(dir, version string, now time.Time) error {
 			return err
 		}
 	}
-	return writeJSON(filepath.Join(dir, "meta.json"), captureMeta{
-		Format: captureFormat, Exporter: version, Read: now.UTC(), Clock: r.clock.UTC(), LeftOut: r.LeftOut,
-	})
+	return nil
 }
 
 // captured is the form of a database in a capture.

@@ -35,6 +35,7 @@ type LiveOptions struct {
 	Timeout  time.Duration          // For one round trip.
 	Username string                 // SONiC itself asks for none, vendors' builds may.
 	Password func() (string, error) // Asked for at each connection; nil: none.
+	Files    fs.FS                  // See Switch; nil: those of this machine.
 }
 
 // live is a DB on real Redis servers, one connection an instance and database,
