@@ -28,7 +28,7 @@ import (
 // it as the exporter reads a real one.
 type demoFabric struct {
 	fabric    *demo.Fabric
-	clock     func() time.Time
+	look      demo.Look // At the present.
 	exporters map[string]*exporter.Exporter
 	closers   []func()
 }
@@ -41,7 +41,11 @@ func serveDemo(ctx context.Context, f *flags, logger *slog.Logger, stdout io.Wri
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	d, err := newDemo(f, logger, dir, time.Now)
+	fabric, err := demo.New(f.fabric)
+	if err != nil {
+		return err
+	}
+	d, err := newDemo(f, logger, dir, fabric, fabric.Live(time.Now))
 	if err != nil {
 		return err
 	}
@@ -62,16 +66,12 @@ func serveDemo(ctx context.Context, f *flags, logger *slog.Logger, stdout io.Wri
 }
 
 // newDemo starts the nodes; what they need of files is written to dir.
-func newDemo(f *flags, logger *slog.Logger, dir string, clock func() time.Time) (*demoFabric, error) {
-	fabric, err := demo.New(f.fabric)
-	if err != nil {
-		return nil, err
-	}
+func newDemo(f *flags, logger *slog.Logger, dir string, fabric *demo.Fabric, look demo.Look) (*demoFabric, error) {
 	catalog, err := collectors.NewDefaultCatalog()
 	if err != nil {
 		return nil, err
 	}
-	d := &demoFabric{fabric: fabric, clock: clock, exporters: map[string]*exporter.Exporter{}}
+	d := &demoFabric{fabric: fabric, look: look, exporters: map[string]*exporter.Exporter{}}
 	for _, n := range fabric.Nodes {
 		e, err := d.start(f, catalog, logger.With("node", n.Name), filepath.Join(dir, n.Name), n)
 		if err != nil {
@@ -92,14 +92,14 @@ func (d *demoFabric) start(f *flags, catalog *collectors.Catalog, logger *slog.L
 	if err := os.WriteFile(config, []byte(demoConfig(n)), 0o644); err != nil {
 		return nil, err
 	}
-	devices := collectors.NewDevices(n.Sources(d.clock)) // A switch has none.
+	devices := collectors.NewDevices(n.Sources(d.look)) // A switch has none.
 	build := func(c exporter.Config) ([]exporter.Enabled, error) {
 		options := hostOptions(f, c)
 		options.Required = true
 		return []exporter.Enabled{{Collector: collectors.NewHost(catalog, devices, options)}}, nil
 	}
 	if n.IsSwitch() {
-		served, err := n.Serve(dir, d.clock)
+		served, err := n.Serve(dir, d.look)
 		if err != nil {
 			return nil, err
 		}
@@ -122,13 +122,16 @@ func (d *demoFabric) start(f *flags, catalog *collectors.Catalog, logger *slog.L
 	return e, nil
 }
 
+// demoFabricName is the fabric's name in the metrics.
+const demoFabricName = "demo"
+
 // demoConfig is the configuration of a node: what its operator intends.
 func demoConfig(n *demo.Node) string {
 	ports := `{match: ".*", mtu: 9000, speed: 100G}`
 	if n.IsSwitch() {
 		ports = `{match: ".*", mtu: 9100}`
 	}
-	return fmt.Sprintf(`node: {fabric: demo, tier: %s}
+	return fmt.Sprintf(`node: {fabric: %s, tier: %s}
 refresh: {config: 5s, fdb: 15s}
 policy:
   lossless_priorities: [3]
@@ -136,7 +139,7 @@ policy:
   rdma_mtu: 4096
   dscp: {data: [26], cnp: [48]}
   congestion_control: dcqcn
-`, n.Tier, ports)
+`, demoFabricName, n.Tier, ports)
 }
 
 func (d *demoFabric) close() {
@@ -151,7 +154,7 @@ func (d *demoFabric) handler(f *flags) http.Handler {
 	for name, e := range d.exporters {
 		n, metrics := d.fabric.Node(name), http.StripPrefix("/node/"+name, e.Handler())
 		mux.HandleFunc("GET /node/"+name+f.telemetryPath, func(w http.ResponseWriter, r *http.Request) {
-			if d.fabric.At(d.clock()).Node(n).Gone {
+			if d.look().Node(n).Gone {
 				http.Error(w, "the exporter of "+name+" is away: an incident of the demo", http.StatusServiceUnavailable)
 				return
 			}
@@ -171,8 +174,8 @@ func (d *demoFabric) handler(f *flags) http.Handler {
 	change := func(do func(name string) error) http.Handler {
 		return own.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.serveChange(w, r, do) }))
 	}
-	end := change(func(name string) error { return d.fabric.End(name, d.clock()) })
-	mux.Handle("POST /incident/{name}", change(func(name string) error { return d.fabric.Begin(name, d.clock(), time.Time{}) }))
+	end := change(func(name string) error { return d.fabric.End(name, d.look().Time) })
+	mux.Handle("POST /incident/{name}", change(func(name string) error { return d.fabric.Begin(name, d.look().Time, time.Time{}) }))
 	mux.Handle("DELETE /incident/{name}", end)
 	mux.Handle("POST /incident/{name}/end", end) // What a form without scripts can do.
 	return mux
@@ -214,7 +217,7 @@ func (d *demoFabric) servePage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if err := d.fabric.At(d.clock()).WritePage(w); err != nil && !errors.Is(err, http.ErrHandlerTimeout) {
+	if err := d.look().WritePage(w); err != nil && !errors.Is(err, http.ErrHandlerTimeout) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }

@@ -19,6 +19,7 @@ const (
 	serveCommand   = "serve"
 	captureCommand = "capture"
 	demoRun        = "run"
+	demoHistory    = "history"
 )
 
 // flags are the values of all flags.
@@ -46,6 +47,7 @@ type flags struct {
 	anonymise                bool
 	fabric                   demo.Options
 	incidents                scenario
+	history                  historyOptions
 
 	afterScrape func()
 }
@@ -83,6 +85,14 @@ func newApp() (*kingpin.Application, *flags) {
 	run := demo.Command(demoRun, "Serve it; what demo alone does.").Default()
 	webFlags(run, f)
 	fabricFlags(run, f)
+	history := demo.Command(demoHistory, "Write the past of such a fabric as OpenMetrics, a file for each day, for promtool tsdb create-blocks-from openmetrics.")
+	fabricFlags(history, f)
+	history.Flag("start", "Begin: 2026-01-31T12:00:00Z, seconds since the epoch, or 36h, 90d for so long ago. Without it a day before the end.").NoEnvar().SetValue(&f.history.start)
+	history.Flag("end", "End, in the same forms. Without it now.").NoEnvar().SetValue(&f.history.end)
+	history.Flag("step", "Time between two samples. Without it 15s, and 5m of what is recorded.").NoEnvar().DurationVar(&f.history.step)
+	history.Flag("what", "raw: what Prometheus would have scraped; recorded: what the rules of the review would have recorded.").NoEnvar().Default(rawHistory).EnumVar(&f.history.what, rawHistory, recordedHistory)
+	history.Flag("out", "Directory for the files.").NoEnvar().Required().StringVar(&f.history.out)
+	history.Flag("families", "Regular expression of the whole names of families to write. Without it all.").NoEnvar().PlaceHolder("REGEXP").SetValue(&f.history.families)
 
 	capture := app.Command(captureCommand, "Write what the exporter reads from this node, a switch, a host or both, into a directory, for --replay and bug reports.")
 	capture.Arg("dir", "A new directory.").Required().StringVar(&f.captureDir)

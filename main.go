@@ -61,6 +61,8 @@ func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, std
 		err = capture(ctx, f, stdout)
 	case "demo " + demoRun:
 		err = serveDemo(ctx, f, logger, stdout)
+	case "demo " + demoHistory:
+		err = writeHistory(ctx, f, stdout, stderr)
 	default:
 		err = fmt.Errorf("unknown command %q", command)
 	}

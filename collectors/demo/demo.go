@@ -216,10 +216,26 @@ type Moment struct {
 	Time  time.Time
 	scene *scene
 	now   basis
+	// numbers are what ports have of quantities instead; nil: what they have.
+	numbers func(p *Port, q Quantity) uint64
 }
 
+// A Look tells of a fabric when it is asked.
+type Look func() Moment
+
 // At returns the fabric at a moment.
-func (f *Fabric) At(t time.Time) Moment { return Moment{t, f.scene(t), f.basis(t)} }
+func (f *Fabric) At(t time.Time) Moment { return Moment{Time: t, scene: f.scene(t), now: f.basis(t)} }
+
+// Live looks at the fabric by a clock.
+func (f *Fabric) Live(clock func() time.Time) Look {
+	return func() Moment { return f.At(clock()) }
+}
+
+// Pretend is the same at another time, with other numbers.
+func (m Moment) Pretend(t time.Time, numbers func(p *Port, q Quantity) uint64) Moment {
+	m.Time, m.numbers = t, numbers
+	return m
+}
 
 // Since and Until are the stretch of time around it in which nothing but
 // counters changes; a zero until has no end.
@@ -234,11 +250,56 @@ func (m Moment) Node(n *Node) *NodeState { return &m.scene.nodes[n.index] }
 // Port is what holds of a port.
 func (m Moment) Port(p *Port) *PortState { return &m.scene.ports[p.index] }
 
+// Same says whether everything but numbers is the same of a node at another
+// moment.
+func (m Moment) Same(other Moment, n *Node) bool {
+	if *m.Node(n) != *other.Node(n) {
+		return false
+	}
+	for _, p := range n.Ports {
+		if m.Port(p).PortFacts != other.Port(p).PortFacts {
+			return false
+		}
+	}
+	return true
+}
+
+// Numbers are all numbers that a node shows.
+func (m Moment) Numbers(n *Node) []Number {
+	var all []Number
+	if n.IsSwitch() {
+		for asic := range n.ASICs {
+			for _, f := range n.Fields(asic) {
+				all = append(all, f.Number)
+			}
+		}
+		return all
+	}
+	for _, p := range n.Ports {
+		for _, some := range [][]Statistic{p.Ethtool(m), p.Counters(), p.HWCounters()} {
+			for _, s := range some {
+				all = append(all, s.Number)
+			}
+		}
+		all = append(all, p.number(CRCErrors), p.number(LinkDowns), p.number(PFCSent), p.number(PFCReceived)) // Of the kernel.
+	}
+	return all
+}
+
+// Unit is a number from 0 up to 1 that is the port's own, another for every
+// other of the numbers given.
+func (p *Port) Unit(of ...uint64) float64 {
+	return unit(append([]uint64{p.Node.fabric.Variant, uint64(p.index)}, of...)...)
+}
+
 // window is how long a gauge stays as it is.
 const window = 2 * time.Minute
 
 // Number is what a port has of a quantity.
 func (m Moment) Number(p *Port, q Quantity) uint64 {
+	if m.numbers != nil {
+		return m.numbers(p, q)
+	}
 	state := &m.scene.ports[p.index]
 	if q < gauges {
 		return uint64(max(0, state.at(q, m.now, m.scene.start)))

@@ -15,34 +15,42 @@ import (
 // one moment, or two.
 const stillTime = 100 * time.Millisecond
 
-// A present tells of a node at the moment that a clock shows.
-type present[T any] struct {
-	clock func() time.Time
-	tell  func(t time.Time) T
+// A present is a host as it is when somebody asks.
+type present struct {
+	node *Node
+	look Look
 
 	mu   sync.Mutex
-	at   time.Time
-	last T
+	last *hostNow
 }
 
-func (p *present[T]) get() T {
-	t := p.clock()
+func (p *present) get() *hostNow {
+	m := p.look()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if since := t.Sub(p.at); p.at.IsZero() || since < 0 || since >= stillTime {
-		p.at, p.last = t, p.tell(t)
+	if p.last == nil || m.movedSince(p.last.Time) {
+		p.last = p.node.hostNow(m)
 	}
 	return p.last
 }
 
+// movedSince says whether what was told of t is too old.
+func (m Moment) movedSince(t time.Time) bool {
+	since := m.Time.Sub(t)
+	return since < 0 || since >= stillTime
+}
+
 // Sources are what the exporter of a host reads.
-func (n *Node) Sources(clock func() time.Time) host.Sources {
-	p := &present[*hostNow]{clock: clock, tell: func(t time.Time) *hostNow { return n.hostNow(n.fabric.At(t)) }}
+func (n *Node) Sources(look Look) host.Sources {
+	p := &present{node: n, look: look}
 	return host.Sources{
 		Sys:     liveFiles(func() *host.Memory { return p.get().sys }),
 		Proc:    liveFiles(func() *host.Memory { return p.get().proc }),
 		Ethtool: nics{p}, DCB: bridging{p},
-		Clock: func() time.Time { return p.get().Time.Add(p.get().Node(n).Skew) },
+		Clock: func() time.Time {
+			m := look()
+			return m.Time.Add(m.Node(n).Skew)
+		},
 	}
 }
 
@@ -91,7 +99,7 @@ func (f liveFiles) ReadLink(name string) (string, error)       { return f().Read
 func (f liveFiles) ReadDir(name string) ([]fs.DirEntry, error) { return f().ReadDir(name) }
 
 // nics answer what ethtool asks.
-type nics struct{ *present[*hostNow] }
+type nics struct{ *present }
 
 // Driver is what ethtool -i prints.
 func (n nics) Driver(name string) (host.Driver, error) {
@@ -112,13 +120,13 @@ func (n nics) Statistics(name string) (map[string]uint64, error) {
 	}
 	all := map[string]uint64{}
 	for _, s := range p.Ethtool(now.Moment) {
-		all[s.Name] = s.Value(now.Moment, p)
+		all[s.Name] = s.Value(now.Moment)
 	}
 	return all, nil
 }
 
 // bridging answers what is asked of data center bridging.
-type bridging struct{ *present[*hostNow] }
+type bridging struct{ *present }
 
 // Get is the state of a NIC.
 func (b bridging) Get(name string) (*host.DCBState, error) {

@@ -10,63 +10,51 @@ import (
 	"roce_exporter/collectors/host"
 )
 
-// A Statistic is a number of a NIC or of its RDMA device: the sum of quantities
-// of its port.
+// A Statistic is a number of a NIC or of its RDMA device.
 type Statistic struct {
 	Name string
-	Sum  []Quantity
-	Per  uint64 // What one of it stands for: 4 bytes in port_rcv_data; 0 is 1.
+	Number
 }
 
-// Value is the number at a moment.
-func (s *Statistic) Value(m Moment, p *Port) uint64 {
-	sum := uint64(0)
-	for _, q := range s.Sum {
-		sum += m.Number(p, q)
+// stat is a statistic of one name.
+func (p *Port) stat(name string, sum ...Quantity) Statistic { return Statistic{name, p.number(sum...)} }
+
+// none are statistics of which there never is anything.
+func (p *Port) none(names ...string) []Statistic {
+	all := make([]Statistic, len(names))
+	for i, name := range names {
+		all[i] = p.stat(name)
 	}
-	return sum / max(1, s.Per)
+	return all
 }
 
 // Ethtool are the statistics that the driver of a NIC has, as ethtool -S
 // prints them.
 func (p *Port) Ethtool(m Moment) []Statistic {
-	pfc := m.Port(p).Mask != 0
 	switch p.Driver {
 	case mlx5:
-		return mlx5Statistics(pfc)
+		return p.mlx5Statistics(m.Port(p).Mask != 0)
 	case ice:
-		return iceStatistics()
+		return p.iceStatistics()
 	}
-	return bnxtStatistics()
-}
-
-// stat is a statistic of one name.
-func stat(name string, sum ...Quantity) Statistic { return Statistic{Name: name, Sum: sum} }
-
-// none are statistics of which there never is anything.
-func none(names ...string) []Statistic {
-	all := make([]Statistic, len(names))
-	for i, name := range names {
-		all[i].Name = name
-	}
-	return all
+	return p.bnxtStatistics()
 }
 
 // mlx5Statistics has the names of drivers/net/ethernet/mellanox/mlx5/core/en_stats.c.
 // The lines of pause are those of priorities that have PFC, or of the port as a
 // whole where none has.
-func mlx5Statistics(pfc bool) []Statistic {
+func (p *Port) mlx5Statistics(pfc bool) []Statistic {
 	all := []Statistic{
-		stat("rx_bytes_phy", each(ReceivedBytes)...), stat("tx_bytes_phy", each(SentBytes)...),
-		stat("rx_packets_phy", each(ReceivedPackets)...), stat("tx_packets_phy", each(SentPackets)...),
-		stat("rx_crc_errors_phy", CRCErrors), stat("rx_pcs_symbol_err_phy", FECUncorrectable), stat("rx_corrected_bits_phy", FECCorrected),
-		stat("rx_discards_phy", GroupDropped), stat("rx_oversize_pkts_phy", OversizeReceived),
-		stat("rx_buffer_passed_thres_phy", BufferHigh), stat("link_down_events_phy", LinkDowns),
-		stat("tx_pause_storm_warning_events", StormWarnings), stat("tx_pause_storm_error_events", StormErrors),
-		stat("outbound_pci_stalled_rd", PCIeStallPercent), stat("outbound_pci_stalled_rd_events", PCIeStalls),
-		stat("rx_pause_ctrl_phy", GlobalPauseReceived, PFCReceived), stat("tx_pause_ctrl_phy", GlobalPauseSent, PFCSent),
+		p.stat("rx_bytes_phy", each(ReceivedBytes)...), p.stat("tx_bytes_phy", each(SentBytes)...),
+		p.stat("rx_packets_phy", each(ReceivedPackets)...), p.stat("tx_packets_phy", each(SentPackets)...),
+		p.stat("rx_crc_errors_phy", CRCErrors), p.stat("rx_pcs_symbol_err_phy", FECUncorrectable), p.stat("rx_corrected_bits_phy", FECCorrected),
+		p.stat("rx_discards_phy", GroupDropped), p.stat("rx_oversize_pkts_phy", OversizeReceived),
+		p.stat("rx_buffer_passed_thres_phy", BufferHigh), p.stat("link_down_events_phy", LinkDowns),
+		p.stat("tx_pause_storm_warning_events", StormWarnings), p.stat("tx_pause_storm_error_events", StormErrors),
+		p.stat("outbound_pci_stalled_rd", PCIeStallPercent), p.stat("outbound_pci_stalled_rd_events", PCIeStalls),
+		p.stat("rx_pause_ctrl_phy", GlobalPauseReceived, PFCReceived), p.stat("tx_pause_ctrl_phy", GlobalPauseSent, PFCSent),
 	}
-	all = append(all, none("tx_discards_phy", "tx_errors_phy", "outbound_pci_stalled_wr", "outbound_pci_stalled_wr_events",
+	all = append(all, p.none("tx_discards_phy", "tx_errors_phy", "outbound_pci_stalled_wr", "outbound_pci_stalled_wr_events",
 		"outbound_pci_buffer_overflow", "rx_out_of_buffer", "rx_steer_missed_packets", "rx_if_down_packets")...)
 	of := map[int]Class{}
 	for class, priority := range priorities {
@@ -81,26 +69,26 @@ func mlx5Statistics(pfc bool) []Statistic {
 			}
 			return []Quantity{q + class}
 		}
-		all = append(all, stat(name("rx_prio%d_bytes"), sum(ReceivedBytes)...), stat(name("rx_prio%d_packets"), sum(ReceivedPackets)...),
-			stat(name("tx_prio%d_bytes"), sum(SentBytes)...), stat(name("tx_prio%d_packets"), sum(SentPackets)...), stat(name("rx_prio%d_discards")))
+		all = append(all, p.stat(name("rx_prio%d_bytes"), sum(ReceivedBytes)...), p.stat(name("rx_prio%d_packets"), sum(ReceivedPackets)...),
+			p.stat(name("tx_prio%d_bytes"), sum(SentBytes)...), p.stat(name("tx_prio%d_packets"), sum(SentPackets)...), p.stat(name("rx_prio%d_discards")))
 	}
 	if !pfc {
-		return append(all, stat("rx_global_pause", GlobalPauseReceived), stat("tx_global_pause", GlobalPauseSent),
-			stat("rx_global_pause_duration", GlobalPausedMicroseconds), stat("tx_global_pause_duration"), stat("rx_global_pause_transition"))
+		return append(all, p.stat("rx_global_pause", GlobalPauseReceived), p.stat("tx_global_pause", GlobalPauseSent),
+			p.stat("rx_global_pause_duration", GlobalPausedMicroseconds), p.stat("tx_global_pause_duration"), p.stat("rx_global_pause_transition"))
 	}
-	return append(all, stat("rx_prio3_pause", PFCReceived), stat("rx_prio3_pause_duration", PausedMicroseconds),
-		stat("rx_prio3_pause_transition", PausedEnds), stat("tx_prio3_pause", PFCSent), stat("tx_prio3_pause_duration", PausingMicroseconds))
+	return append(all, p.stat("rx_prio3_pause", PFCReceived), p.stat("rx_prio3_pause_duration", PausedMicroseconds),
+		p.stat("rx_prio3_pause_transition", PausedEnds), p.stat("tx_prio3_pause", PFCSent), p.stat("tx_prio3_pause_duration", PausingMicroseconds))
 }
 
 // iceStatistics has the names of drivers/net/ethernet/intel/ice/ice_ethtool.c.
-func iceStatistics() []Statistic {
+func (p *Port) iceStatistics() []Statistic {
 	all := []Statistic{
-		stat("rx_bytes.nic", each(ReceivedBytes)...), stat("tx_bytes.nic", each(SentBytes)...),
-		stat("rx_unicast.nic", each(ReceivedPackets)...), stat("tx_unicast.nic", each(SentPackets)...),
-		stat("rx_crc_errors.nic", CRCErrors), stat("rx_dropped.nic", GroupDropped), stat("rx_oversize.nic", OversizeReceived),
-		stat("link_xoff_rx.nic", GlobalPauseReceived), stat("link_xoff_tx.nic", GlobalPauseSent),
+		p.stat("rx_bytes.nic", each(ReceivedBytes)...), p.stat("tx_bytes.nic", each(SentBytes)...),
+		p.stat("rx_unicast.nic", each(ReceivedPackets)...), p.stat("tx_unicast.nic", each(SentPackets)...),
+		p.stat("rx_crc_errors.nic", CRCErrors), p.stat("rx_dropped.nic", GroupDropped), p.stat("rx_oversize.nic", OversizeReceived),
+		p.stat("link_xoff_rx.nic", GlobalPauseReceived), p.stat("link_xoff_tx.nic", GlobalPauseSent),
 	}
-	all = append(all, none("rx_multicast.nic", "tx_multicast.nic", "rx_broadcast.nic", "tx_broadcast.nic", "tx_errors.nic", "tx_dropped_link_down.nic", "rx_dropped")...)
+	all = append(all, p.none("rx_multicast.nic", "tx_multicast.nic", "rx_broadcast.nic", "tx_broadcast.nic", "tx_errors.nic", "tx_dropped_link_down.nic", "rx_dropped")...)
 	for i := range 8 {
 		xoff := func(q Quantity) []Quantity {
 			if i != priorities[Data] {
@@ -109,23 +97,23 @@ func iceStatistics() []Statistic {
 			return []Quantity{q}
 		}
 		name := func(format string) string { return fmt.Sprintf(format, i) }
-		all = append(all, stat(name("rx_priority_%d_xoff.nic"), xoff(PFCReceived)...), stat(name("tx_priority_%d_xoff.nic"), xoff(PFCSent)...),
-			stat(name("rx_priority_%d_xon.nic"), xoff(PausedEnds)...), stat(name("tx_priority_%d_xon.nic"), xoff(PausingEnds)...))
+		all = append(all, p.stat(name("rx_priority_%d_xoff.nic"), xoff(PFCReceived)...), p.stat(name("tx_priority_%d_xoff.nic"), xoff(PFCSent)...),
+			p.stat(name("rx_priority_%d_xon.nic"), xoff(PausedEnds)...), p.stat(name("tx_priority_%d_xon.nic"), xoff(PausingEnds)...))
 	}
 	return all
 }
 
 // bnxtStatistics has the names of drivers/net/ethernet/broadcom/bnxt/bnxt_ethtool.c.
-func bnxtStatistics() []Statistic {
+func (p *Port) bnxtStatistics() []Statistic {
 	all := []Statistic{
-		stat("rx_bytes", each(ReceivedBytes)...), stat("tx_bytes", each(SentBytes)...),
-		stat("rx_total_frames", each(ReceivedPackets)...), stat("tx_total_frames", each(SentPackets)...),
-		stat("rx_fcs_err_frames", CRCErrors), stat("rx_stat_discard", GroupDropped), stat("rx_ovrsz_frames", OversizeReceived),
-		stat("rx_corrected_bits", FECCorrected), stat("rx_fec_corrected_blocks", FECCorrected), stat("rx_fec_uncorrectable_blocks", FECUncorrectable),
-		stat("link_down_events", LinkDowns), stat("rx_pause_frames", GlobalPauseReceived), stat("tx_pause_frames", GlobalPauseSent),
-		stat("continuous_pause_events", StormWarnings), stat("rx_buffer_passed_threshold", BufferHigh),
+		p.stat("rx_bytes", each(ReceivedBytes)...), p.stat("tx_bytes", each(SentBytes)...),
+		p.stat("rx_total_frames", each(ReceivedPackets)...), p.stat("tx_total_frames", each(SentPackets)...),
+		p.stat("rx_fcs_err_frames", CRCErrors), p.stat("rx_stat_discard", GroupDropped), p.stat("rx_ovrsz_frames", OversizeReceived),
+		p.stat("rx_corrected_bits", FECCorrected), p.stat("rx_fec_corrected_blocks", FECCorrected), p.stat("rx_fec_uncorrectable_blocks", FECUncorrectable),
+		p.stat("link_down_events", LinkDowns), p.stat("rx_pause_frames", GlobalPauseReceived), p.stat("tx_pause_frames", GlobalPauseSent),
+		p.stat("continuous_pause_events", StormWarnings), p.stat("rx_buffer_passed_threshold", BufferHigh),
 	}
-	all = append(all, none("continuous_roce_pause_events", "rx_stat_err", "tx_stat_error", "tx_stat_discard", "rx_pcs_symbol_err", "rx_total_ring_discards")...)
+	all = append(all, p.none("continuous_roce_pause_events", "rx_stat_err", "tx_stat_error", "tx_stat_discard", "rx_pcs_symbol_err", "rx_total_ring_discards")...)
 	for i := range 8 {
 		name := func(format string) string { return fmt.Sprintf(format, i) }
 		data := func(q Quantity) []Quantity {
@@ -134,13 +122,13 @@ func bnxtStatistics() []Statistic {
 			}
 			return []Quantity{q}
 		}
-		all = append(all, stat(name("rx_pfc_ena_frames_pri%d"), data(PFCReceived)...), stat(name("tx_pfc_ena_frames_pri%d"), data(PFCSent)...),
-			stat(name("pfc_pri%d_rx_duration_us"), data(PausedMicroseconds)...), stat(name("pfc_pri%d_tx_duration_us"), data(PausingMicroseconds)...),
-			stat(name("pfc_pri%d_rx_transitions"), data(PausedEnds)...), stat(name("pfc_pri%d_tx_transitions"), data(PausingEnds)...))
+		all = append(all, p.stat(name("rx_pfc_ena_frames_pri%d"), data(PFCReceived)...), p.stat(name("tx_pfc_ena_frames_pri%d"), data(PFCSent)...),
+			p.stat(name("pfc_pri%d_rx_duration_us"), data(PausedMicroseconds)...), p.stat(name("pfc_pri%d_tx_duration_us"), data(PausingMicroseconds)...),
+			p.stat(name("pfc_pri%d_rx_transitions"), data(PausedEnds)...), p.stat(name("pfc_pri%d_tx_transitions"), data(PausingEnds)...))
 		for class, priority := range priorities {
 			if priority == i {
-				all = append(all, stat(name("rx_bytes_pri%d"), ReceivedBytes+Class(class)), stat(name("tx_bytes_pri%d"), SentBytes+Class(class)),
-					stat(name("rx_packets_pri%d"), ReceivedPackets+Class(class)), stat(name("tx_packets_pri%d"), SentPackets+Class(class)))
+				all = append(all, p.stat(name("rx_bytes_pri%d"), ReceivedBytes+Class(class)), p.stat(name("tx_bytes_pri%d"), SentBytes+Class(class)),
+					p.stat(name("rx_packets_pri%d"), ReceivedPackets+Class(class)), p.stat(name("tx_packets_pri%d"), SentPackets+Class(class)))
 			}
 		}
 	}
@@ -156,9 +144,9 @@ func (p *Port) Counters() []Statistic {
 	if p.Driver == ice {
 		return nil
 	}
-	received, sent := stat("port_rcv_data", rdmaTraffic(ReceivedBytes)...), stat("port_xmit_data", rdmaTraffic(SentBytes)...)
+	received, sent := p.stat("port_rcv_data", rdmaTraffic(ReceivedBytes)...), p.stat("port_xmit_data", rdmaTraffic(SentBytes)...)
 	received.Per, sent.Per = 4, 4
-	return []Statistic{received, sent, stat("port_rcv_packets", rdmaTraffic(ReceivedPackets)...), stat("port_xmit_packets", rdmaTraffic(SentPackets)...), stat("link_downed", LinkDowns)}
+	return []Statistic{received, sent, p.stat("port_rcv_packets", rdmaTraffic(ReceivedPackets)...), p.stat("port_xmit_packets", rdmaTraffic(SentPackets)...), p.stat("link_downed", LinkDowns)}
 }
 
 // HWCounters are the files of hw_counters/ of an RDMA port.
@@ -166,25 +154,25 @@ func (p *Port) HWCounters() []Statistic {
 	switch p.Driver {
 	case mlx5: // drivers/infiniband/hw/mlx5/counters.c
 		all := []Statistic{
-			stat("np_cnp_sent", CNPSent), stat("rp_cnp_handled", CNPHandled), stat("rp_cnp_ignored", CNPIgnored), stat("np_ecn_marked_roce_packets", MarkedReceived),
-			stat("out_of_sequence", OutOfSequence), stat("packet_seq_err", SequenceNAKs), stat("local_ack_timeout_err", AckTimeouts),
-			stat("roce_adp_retrans", Retransmits), stat("req_transport_retries_exceeded", RetriesExceeded), stat("out_of_buffer", OutOfBuffer),
+			p.stat("np_cnp_sent", CNPSent), p.stat("rp_cnp_handled", CNPHandled), p.stat("rp_cnp_ignored", CNPIgnored), p.stat("np_ecn_marked_roce_packets", MarkedReceived),
+			p.stat("out_of_sequence", OutOfSequence), p.stat("packet_seq_err", SequenceNAKs), p.stat("local_ack_timeout_err", AckTimeouts),
+			p.stat("roce_adp_retrans", Retransmits), p.stat("req_transport_retries_exceeded", RetriesExceeded), p.stat("out_of_buffer", OutOfBuffer),
 		}
-		return append(all, none("rnr_nak_retry_err", "rx_icrc_encapsulated", "duplicate_request", "roce_slow_restart", "req_cqe_error", "req_cqe_flush_error", "resp_cqe_error", "resp_cqe_flush_error")...)
+		return append(all, p.none("rnr_nak_retry_err", "rx_icrc_encapsulated", "duplicate_request", "roce_slow_restart", "req_cqe_error", "req_cqe_flush_error", "resp_cqe_error", "resp_cqe_flush_error")...)
 	case ice: // drivers/infiniband/hw/irdma/verbs.c
 		all := []Statistic{
-			stat("cnpSent", CNPSent), stat("cnpHandled", CNPHandled), stat("cnpIgnored", CNPIgnored), stat("RxECNMrkd", MarkedReceived),
-			stat("ip4InOctets", rdmaTraffic(ReceivedBytes)...), stat("ip4OutOctets", rdmaTraffic(SentBytes)...),
-			stat("RxUDP", rdmaTraffic(ReceivedPackets)...), stat("TxUDP", rdmaTraffic(SentPackets)...),
-			stat("tcpRetransSegs", Retransmits),
+			p.stat("cnpSent", CNPSent), p.stat("cnpHandled", CNPHandled), p.stat("cnpIgnored", CNPIgnored), p.stat("RxECNMrkd", MarkedReceived),
+			p.stat("ip4InOctets", rdmaTraffic(ReceivedBytes)...), p.stat("ip4OutOctets", rdmaTraffic(SentBytes)...),
+			p.stat("RxUDP", rdmaTraffic(ReceivedPackets)...), p.stat("TxUDP", rdmaTraffic(SentPackets)...),
+			p.stat("tcpRetransSegs", Retransmits),
 		}
-		return append(all, none("ip6InOctets", "ip6OutOctets")...)
+		return append(all, p.none("ip6InOctets", "ip6OutOctets")...)
 	}
 	all := []Statistic{ // drivers/infiniband/hw/bnxt_re/hw_counters.c
-		stat("tx_cnp_pkts", CNPSent), stat("rx_cnp_pkts", CNPHandled, CNPIgnored), stat("rx_ecn_marked_pkts", MarkedReceived),
-		stat("oos_drop_count", OutOfSequence), stat("seq_err_naks_rcvd", SequenceNAKs), stat("to_retransmits", AckTimeouts), stat("max_retry_exceeded", RetriesExceeded),
+		p.stat("tx_cnp_pkts", CNPSent), p.stat("rx_cnp_pkts", CNPHandled, CNPIgnored), p.stat("rx_ecn_marked_pkts", MarkedReceived),
+		p.stat("oos_drop_count", OutOfSequence), p.stat("seq_err_naks_rcvd", SequenceNAKs), p.stat("to_retransmits", AckTimeouts), p.stat("max_retry_exceeded", RetriesExceeded),
 	}
-	return append(all, none("rx_roce_discards", "rx_roce_errors")...)
+	return append(all, p.none("rx_roce_discards", "rx_roce_errors")...)
 }
 
 // driverInfo is what ethtool -i prints.
@@ -261,7 +249,7 @@ func (p *Port) putNetdev(files map[string]string, m Moment) {
 		oper, speed = "down", "-1"
 	}
 	for name, text := range map[string]string{
-		"ifindex": strconv.Itoa(p.number + 2), "flags": "0x1003", "type": "1", "operstate": oper, "speed": speed, "mtu": strconv.Itoa(state.MTU),
+		"ifindex": strconv.Itoa(p.place + 2), "flags": "0x1003", "type": "1", "operstate": oper, "speed": speed, "mtu": strconv.Itoa(state.MTU),
 		"address": p.MAC, "statistics/rx_errors": strconv.FormatUint(m.Number(p, CRCErrors), 10), "statistics/rx_dropped": "0",
 		"carrier_down_count": strconv.FormatUint(m.Number(p, LinkDowns), 10),
 	} {
@@ -292,7 +280,7 @@ func (p *Port) putRDMA(files map[string]string, m Moment) {
 	}
 	put("fw_ver", firmware)
 	put("node_type", "1: CA")
-	put("node_guid", fmt.Sprintf("0200:5e%02x:%04x:%04x", p.Node.index>>8, p.Node.index&0xffff, p.number))
+	put("node_guid", fmt.Sprintf("0200:5e%02x:%04x:%04x", p.Node.index>>8, p.Node.index&0xffff, p.place))
 	board := map[string]string{mlx5: "MT_0000000838", bnxt: "BCM957508"}[p.Driver]
 	if board != "" {
 		put("board_id", board)
@@ -311,10 +299,10 @@ func (p *Port) putRDMA(files map[string]string, m Moment) {
 		put(fmt.Sprintf("ports/1/gid_attrs/ndevs/%d", i+1), p.Name)
 	}
 	for _, s := range p.Counters() {
-		put("ports/1/counters/"+s.Name, strconv.FormatUint(s.Value(m, p), 10))
+		put("ports/1/counters/"+s.Name, strconv.FormatUint(s.Value(m), 10))
 	}
 	for _, s := range p.HWCounters() {
-		put("ports/1/hw_counters/"+s.Name, strconv.FormatUint(s.Value(m, p), 10))
+		put("ports/1/hw_counters/"+s.Name, strconv.FormatUint(s.Value(m), 10))
 	}
 }
 

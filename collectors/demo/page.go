@@ -151,8 +151,10 @@ func pauseClass(share float64) string {
 	switch {
 	case share >= 0.5:
 		return "storm"
-	case share >= 0.05:
+	case share >= 0.2:
 		return "much"
+	case share >= 0.05:
+		return "more"
 	case share >= 0.01:
 		return "some"
 	}

@@ -83,3 +83,23 @@ const (
 
 // priorities are those of the classes; queues and groups have the same numbers.
 var priorities = [classes]int{0, 1, 3, 6}
+
+// A Number is what some counter or gauge of a port shows: a sum of quantities.
+type Number struct {
+	Port  *Port
+	Sum   []Quantity
+	Times uint64 // Multiplies the sum; 0 is 1.
+	Per   uint64 // Divides it: port_rcv_data counts words of 4 bytes; 0 is 1.
+}
+
+// Value is the number at a moment.
+func (n *Number) Value(m Moment) uint64 {
+	sum := uint64(0)
+	for _, q := range n.Sum {
+		sum += m.Number(n.Port, q)
+	}
+	return sum * max(1, n.Times) / max(1, n.Per)
+}
+
+// number is what a port has of some quantities.
+func (p *Port) number(sum ...Quantity) Number { return Number{Port: p, Sum: sum} }

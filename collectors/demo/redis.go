@@ -31,14 +31,14 @@ type Switch struct {
 
 // Serve starts the servers of a switch. Its files of configuration go below a
 // directory of its own.
-func (n *Node) Serve(below string, clock func() time.Time) (*Switch, error) {
+func (n *Node) Serve(below string, look Look) (*Switch, error) {
 	s := &Switch{
 		Dir:   filepath.Join(below, "redis", "sonic-db"),
-		Files: filesOf(func() fs.FS { return n.files(n.fabric.At(clock())) }),
+		Files: filesOf(func() fs.FS { return n.files(look()) }),
 	}
 	var includes []any
 	start := func(name, dir string, tables func(Moment) Tables, fields []Field) error {
-		ns := &namespace{fabric: n.fabric, clock: clock, tables: tables, fields: fields}
+		ns := &namespace{look: look, tables: tables, fields: fields}
 		if err := ns.start(filepath.Join(below, dir, "sonic-db")); err != nil {
 			return err
 		}
@@ -89,8 +89,7 @@ var databases = map[string]struct {
 // A namespace is a Redis server with the databases of a switch or of one of its
 // ASICs. They are brought up to date when somebody asks.
 type namespace struct {
-	fabric *Fabric
-	clock  func() time.Time
+	look   Look
 	tables func(Moment) Tables
 	fields []Field
 	redis  *miniredis.Miniredis
@@ -121,13 +120,12 @@ func (n *namespace) start(dir string) error {
 
 // refresh writes what has changed since somebody asked last.
 func (n *namespace) refresh() {
-	t := n.clock()
+	m := n.look()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if since := t.Sub(n.at); !n.at.IsZero() && since >= 0 && since < stillTime {
+	if !m.movedSince(n.at) {
 		return
 	}
-	m := n.fabric.At(t)
 	if n.facts != m.scene {
 		n.redis.FlushAll()
 		for database, hashes := range n.tables(m) {
@@ -151,8 +149,8 @@ func (n *namespace) refresh() {
 			fields = fields[:0]
 		}
 	}
-	n.redis.SetTime(t)
-	n.at, n.facts = t, m.scene
+	n.redis.SetTime(m.Time)
+	n.at, n.facts = m.Time, m.scene
 }
 
 func writeJSON(file string, value any) error {

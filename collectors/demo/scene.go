@@ -55,6 +55,14 @@ type PortState struct {
 	Ignores  float64 // Share of CNPs.
 	CountsAs Class   // What a NIC counts its data as.
 
+	PortFacts
+
+	rates [gauges]rate
+	base  [gauges]float64 // At the begin of the scene.
+}
+
+// PortFacts are what holds of a port beside numbers.
+type PortFacts struct {
 	Up             bool
 	Speed          float64 // Bits a second.
 	MTU, ASICMTU   int
@@ -71,9 +79,6 @@ type PortState struct {
 	GIDs            int // Of RoCE v2.
 	Lanes, MaxLanes int // Of PCIe.
 	Generation      int // Of PCIe.
-
-	rates [gauges]rate
-	base  [gauges]float64 // At the begin of the scene.
 }
 
 // Usual values.
@@ -161,10 +166,8 @@ func (s *scene) set(last *scene) {
 
 // usual is a port to which nothing has happened.
 func usual(p *Port) PortState {
-	s := PortState{
-		Up: true, Speed: p.Speed, MTU: usualMTU, ASICMTU: usualMTU, Mask: maskOfData, ASICMask: maskOfData, LLDP: true, FDB: 1,
-		Marked: usualMarks * (0.5 + unit(p.Node.fabric.Variant, 2, uint64(p.index))), CountsAs: Data, CNPs: usualCNPs,
-	}
+	s := PortState{Marked: usualMarks * (0.5 + unit(p.Node.fabric.Variant, 2, uint64(p.index))), CountsAs: Data, CNPs: usualCNPs}
+	s.PortFacts = PortFacts{Up: true, Speed: p.Speed, MTU: usualMTU, ASICMTU: usualMTU, Mask: maskOfData, ASICMask: maskOfData, LLDP: true, FDB: 1}
 	s.set(QueueWatermark, 0.3*mebibyte)
 	s.set(GroupWatermark, 0.2*mebibyte)
 	s.set(HeadroomWatermark, 0.05*headroomSize)

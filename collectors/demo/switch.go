@@ -28,21 +28,10 @@ func (t Tables) put(database, key string, fields ...string) {
 	}
 }
 
-// A Field is a number in COUNTERS_DB: the sum of quantities of a port.
+// A Field is a number in COUNTERS_DB.
 type Field struct {
 	Key, Name string
-	Port      *Port
-	Sum       []Quantity
-	Times     uint64 // 0 is 1.
-}
-
-// Value is the number at a moment.
-func (f *Field) Value(m Moment) uint64 {
-	sum := uint64(0)
-	for _, q := range f.Sum {
-		sum += m.Number(f.Port, q)
-	}
-	return sum * max(1, f.Times)
+	Number
 }
 
 // Types of objects in an OID (SAI's sai_object_type_t).
@@ -56,9 +45,9 @@ const (
 // oid names an object. Those of different ASICs may be the same.
 func oid(kind, number int) string { return fmt.Sprintf("oid:0x%x%012x", kind, number) }
 
-func (p *Port) oid() string { return oid(oidPort, p.number+2) }
+func (p *Port) oid() string { return oid(oidPort, p.place+2) }
 
-func (p *Port) oidOf(kind, index int) string { return oid(kind, 0x100+p.number*8+index) }
+func (p *Port) oidOf(kind, index int) string { return oid(kind, 0x100+p.place*8+index) }
 
 // onASIC are the ports of one ASIC.
 func (n *Node) onASIC(asic int) []*Port {
@@ -77,7 +66,7 @@ func (n *Node) Fields(asic int) []Field {
 	for _, p := range n.onASIC(asic) {
 		key := "COUNTERS:" + p.oid()
 		port := func(name string, sum ...Quantity) {
-			all = append(all, Field{Key: key, Name: "SAI_PORT_STAT_" + name, Port: p, Sum: sum})
+			all = append(all, Field{key, "SAI_PORT_STAT_" + name, p.number(sum...)})
 		}
 		port("IF_IN_OCTETS", each(ReceivedBytes)...)
 		port("IF_OUT_OCTETS", each(SentBytes)...)
@@ -107,12 +96,12 @@ func (n *Node) Fields(asic int) []Field {
 		}
 		for class, priority := range priorities {
 			key := "COUNTERS:" + p.oidOf(oidQueue, priority)
-			all = append(all, Field{Key: key, Name: "SAI_QUEUE_STAT_PACKETS", Port: p, Sum: []Quantity{SentPackets + Class(class)}},
-				Field{Key: key, Name: "SAI_QUEUE_STAT_BYTES", Port: p, Sum: []Quantity{SentBytes + Class(class)}})
+			all = append(all, Field{key, "SAI_QUEUE_STAT_PACKETS", p.number(SentPackets + Class(class))},
+				Field{key, "SAI_QUEUE_STAT_BYTES", p.number(SentBytes + Class(class))})
 		}
 		queue, group := p.oidOf(oidQueue, priorities[Data]), p.oidOf(oidGroup, priorities[Data])
 		add := func(key, name string, q Quantity, times uint64) {
-			all = append(all, Field{Key: key, Name: name, Port: p, Sum: []Quantity{q}, Times: times})
+			all = append(all, Field{key, name, Number{Port: p, Sum: []Quantity{q}, Times: times}})
 		}
 		add("COUNTERS:"+queue, "SAI_QUEUE_STAT_DROPPED_PACKETS", QueueDropped, 1)
 		add("COUNTERS:"+queue, "SAI_QUEUE_STAT_DROPPED_BYTES", QueueDropped, packet)
@@ -292,8 +281,8 @@ func (p *Port) putConfig(t Tables, port *PortState, state *NodeState) {
 		role = "Int"
 	}
 	mtu := strconv.Itoa(port.MTU)
-	t.put(sonic.ConfigDB, "PORT|"+p.Name, "admin_status", "up", "alias", p.Alias, "description", description, "index", strconv.Itoa(p.number+1),
-		"lanes", strconv.Itoa(4*p.number), "mtu", mtu, "speed", megabits(p.Speed), "fec", "rs", "role", role)
+	t.put(sonic.ConfigDB, "PORT|"+p.Name, "admin_status", "up", "alias", p.Alias, "description", description, "index", strconv.Itoa(p.place+1),
+		"lanes", strconv.Itoa(4*p.place), "mtu", mtu, "speed", megabits(p.Speed), "fec", "rs", "role", role)
 	qos := []string{"dscp_to_tc_map", "AZURE", "tc_to_queue_map", "AZURE", "tc_to_pg_map", "AZURE", "pfc_to_queue_map", "AZURE"}
 	if port.Mask != 0 {
 		data := strconv.Itoa(priorities[Data])

@@ -53,8 +53,8 @@ type Port struct {
 	Device string // Of a NIC: the RDMA device.
 	PCI    string // Of a NIC.
 
-	index  int // Of all ports.
-	number int // Of the node's ports.
+	index int // Of all ports.
+	place int // Of the node's ports.
 }
 
 // IsBackplane says whether the port is between two ASICs of a switch.
@@ -130,10 +130,10 @@ func (f *Fabric) addNode(n *Node) {
 }
 
 func (f *Fabric) addPort(n *Node, rail int, speed float64) *Port {
-	p := &Port{Node: n, Rail: rail, Speed: speed, index: len(f.ports), number: len(n.Ports)}
-	p.MAC = fmt.Sprintf("02:00:5e:%02x:%02x:%02x", n.index>>8, n.index&0xff, p.number)
+	p := &Port{Node: n, Rail: rail, Speed: speed, index: len(f.ports), place: len(n.Ports)}
+	p.MAC = fmt.Sprintf("02:00:5e:%02x:%02x:%02x", n.index>>8, n.index&0xff, p.place)
 	if n.IsSwitch() {
-		lane := 4 * p.number // Ports of four lanes below, of eight above: the names follow the first lane.
+		lane := 4 * p.place // Ports of four lanes below, of eight above: the names follow the first lane.
 		if speed > hostSpeed {
 			before := 0
 			for _, other := range n.Ports {
@@ -141,12 +141,12 @@ func (f *Fabric) addPort(n *Node, rail int, speed float64) *Port {
 					before++
 				}
 			}
-			lane = (before*4+7)/8*8 + 8*(p.number-before)
+			lane = (before*4+7)/8*8 + 8*(p.place-before)
 		}
 		p.Name = fmt.Sprintf("Ethernet%d", lane)
-		p.Alias = fmt.Sprintf("etp%d", p.number+1)
+		p.Alias = fmt.Sprintf("etp%d", p.place+1)
 		if n.Chip != NVIDIA {
-			p.Alias = fmt.Sprintf("Eth%d/1", p.number+1)
+			p.Alias = fmt.Sprintf("Eth%d/1", p.place+1)
 		}
 	}
 	n.Ports = append(n.Ports, p)
