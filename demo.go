@@ -14,6 +14,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
@@ -143,8 +144,8 @@ policy:
 }
 
 func (d *demoFabric) close() {
-	for i := len(d.closers) - 1; i >= 0; i-- {
-		d.closers[i]()
+	for _, end := range slices.Backward(d.closers) {
+		end()
 	}
 }
 
