@@ -144,11 +144,11 @@ func (m *hostMapper) addRDMA(r *host.RDMA) {
 	m.b.Driver(r.Driver)
 	for i := range r.Ports {
 		p := &r.Ports[i]
-		if p.LinkLayer == "InfiniBand" {
-			continue // Another kind of fabric.
-		}
 		device, number := r.Name, strconv.Itoa(p.Number)
 		m.b.Add("roce_rdma_port_info", 1, device, number, p.Netdev, r.PCI, r.Driver, r.Firmware, r.BoardID, p.LinkLayer)
+		if p.LinkLayer == "InfiniBand" {
+			continue // Another kind of fabric: enough to see that a card was left in this mode.
+		}
 		m.b.MaybeBool("roce_rdma_port_up", p.Up, device, number)
 		m.b.Maybe("roce_rdma_port_speed_bytes_per_second", p.Speed, device, number)
 		m.b.Maybe("roce_rdma_mtu_bytes", p.MTU, device, number)

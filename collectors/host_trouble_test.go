@@ -491,14 +491,18 @@ func TestScrapesSideBySide(t *testing.T) {
 	wg.Wait()
 }
 
-// A card of InfiniBand has the driver of one of Ethernet.
+// A card of InfiniBand has the driver of one of Ethernet. That it is one is all
+// that is said of it.
 func TestInfiniBandIsNoEthernet(t *testing.T) {
 	got, _ := readHost(t, hostOf(t,
-		card{netdev: "ib0", rdma: "mlx5_0", driver: "mlx5_core", net: []string{"type = 32"}, statistics: []string{"rx_bytes_phy: 1"}, ib: []string{"ports/1/link_layer = InfiniBand", "ports/1/hw_counters/np_cnp_sent = 7"}},
+		card{netdev: "ib0", rdma: "mlx5_0", driver: "mlx5_core", net: []string{"type = 32"}, statistics: []string{"rx_bytes_phy: 1"}, ib: []string{"ports/1/link_layer = InfiniBand", "ports/1/state = 4: ACTIVE", "ports/1/rate = 400 Gb/sec (4X NDR)", "ports/1/hw_counters/np_cnp_sent = 7"}},
 		card{netdev: "ens2f0np0", driver: "mlx5_core", net: []string{"type = 1"}, statistics: []string{"rx_bytes_phy: 2"}},
 	))
 	got.lacks(t, "ib0")
-	got.lacks(t, "mlx5_0")
+	if all := got.with("mlx5_0"); len(all) != 1 {
+		t.Errorf("want the port's identity alone, got %v", all)
+	}
+	got.some(t, "roce_rdma_port_info{", "mlx5_0", `link_layer="InfiniBand"`)
 	got.has(t, `roce_port_receive_bytes_total{port="ens2f0np0"}`, 2)
 }
 
