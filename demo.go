@@ -14,6 +14,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
@@ -92,10 +93,11 @@ func (d *demoFabric) start(f *flags, catalog *collectors.Catalog, logger *slog.L
 	if err := os.WriteFile(config, []byte(demoConfig(n)), 0o644); err != nil {
 		return nil, err
 	}
+	devices := collectors.NewDevices(n.Sources(d.look)) // A switch has none.
 	build := func(c exporter.Config) ([]exporter.Enabled, error) {
 		options := hostOptions(f, c)
 		options.Required = true
-		return []exporter.Enabled{{Collector: collectors.NewHost(catalog, n.Sources(d.look), options)}}, nil
+		return []exporter.Enabled{{Collector: collectors.NewHost(catalog, devices, options)}}, nil
 	}
 	if n.IsSwitch() {
 		served, err := n.Serve(dir, d.look)
@@ -142,8 +144,8 @@ policy:
 }
 
 func (d *demoFabric) close() {
-	for i := len(d.closers) - 1; i >= 0; i-- {
-		d.closers[i]()
+	for _, end := range slices.Backward(d.closers) {
+		end()
 	}
 }
 

@@ -60,9 +60,6 @@ type Port struct {
 // IsBackplane says whether the port is between two ASICs of a switch.
 func (p *Port) IsBackplane() bool { return p.Peer.Node == p.Node }
 
-// asic is what forwards behind the port.
-func (p *Port) asic() [2]int { return [2]int{p.Node.index, p.ASIC} }
-
 const (
 	gigabit   = 1e9
 	hostSpeed = 100 * gigabit
