@@ -93,10 +93,11 @@ func (d *demoFabric) start(f *flags, catalog *collectors.Catalog, logger *slog.L
 	if err := os.WriteFile(config, []byte(demoConfig(n)), 0o644); err != nil {
 		return nil, err
 	}
-	devices := collectors.NewDevices(n.Sources(d.look)) // A switch has none.
 	build := func(c exporter.Config) ([]exporter.Enabled, error) {
 		options := hostOptions(f, c)
 		options.Required = true
+		// A reload forgets everything: history jumps in time.
+		devices := collectors.NewDevices(n.Sources(d.look))
 		return []exporter.Enabled{{Collector: collectors.NewHost(catalog, devices, options)}}, nil
 	}
 	if n.IsSwitch() {

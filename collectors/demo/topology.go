@@ -57,6 +57,9 @@ type Port struct {
 	place int // Of the node's ports.
 }
 
+// isUplink says whether the port of a leaf goes to a spine.
+func (p *Port) isUplink() bool { return p.Peer.Node.Tier == Spine }
+
 // IsBackplane says whether the port is between two ASICs of a switch.
 func (p *Port) IsBackplane() bool { return p.Peer.Node == p.Node }
 
