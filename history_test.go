@@ -141,6 +141,10 @@ func TestHistoryRefuses(t *testing.T) {
 		{"--incident deadlock@5m+1m --incident deadlock@5m30s", "incident deadlock happens already"},
 		{"--hosts 5000", "5006 nodes: at most 1000"},
 		{"--what recorded --families up", "--families chooses what is scraped"},
+		{"--spines 0", "--spines, --leaves, --hosts and --rails must be at least 1"},
+		{"--start 10m --incident deadlock@20m", "incident deadlock begins 20m0s after the start, and the history is 10m0s long"},
+		{"--start 10m --incident deadlock@soon", `"deadlock@soon": time: invalid duration "soon"`},
+		{"--start 1m --families nothing", "no family is called like nothing"},
 	} {
 		var stderr bytes.Buffer
 		code := runCommand(t.Context(), nil, append([]string{"demo", "history", "--out", t.TempDir()}, strings.Fields(test.args)...), io.Discard, &stderr)
