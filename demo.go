@@ -14,6 +14,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
@@ -41,7 +42,7 @@ func serveDemo(ctx context.Context, f *flags, logger *slog.Logger, stdout io.Wri
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	fabric, err := demo.New(f.fabric)
+	fabric, err := newFabric(f)
 	if err != nil {
 		return err
 	}
@@ -50,9 +51,6 @@ func serveDemo(ctx context.Context, f *flags, logger *slog.Logger, stdout io.Wri
 		return err
 	}
 	defer d.close()
-	if err := f.incidents.begin(d.fabric); err != nil {
-		return err
-	}
 	listen := splitAddresses(f.listen)
 	_, _ = fmt.Fprintf(stdout, "A fabric of %d nodes: %d spines, %d leaves, %d hosts. Ctrl-C ends it.\n", len(d.fabric.Nodes), d.fabric.Spines, d.fabric.Leaves, d.fabric.Hosts)
 	for _, address := range listen {
@@ -63,6 +61,28 @@ func serveDemo(ctx context.Context, f *flags, logger *slog.Logger, stdout io.Wri
 	}
 	_, _ = fmt.Fprintf(stdout, "  the databases of its switches %s/<switch>/redis/sonic-db\n", dir)
 	return exporter.Serve(ctx, d.handler(f), &web.FlagConfig{WebListenAddresses: &listen, WebSystemdSocket: &f.systemdSocket, WebConfigFile: &f.webConfig}, logger)
+}
+
+// newFabric makes the fabric that the flags describe, with its incidents.
+func newFabric(f *flags) (*demo.Fabric, error) {
+	if o := f.fabric; min(o.Spines, o.Leaves, o.Hosts, o.Rails) < 1 {
+		return nil, errors.New("--spines, --leaves, --hosts and --rails must be at least 1")
+	}
+	fabric, err := demo.New(f.fabric)
+	if err != nil {
+		return nil, err
+	}
+	return fabric, f.incidents.begin(fabric)
+}
+
+// listIncidents prints what can happen to a fabric.
+func listIncidents(stdout io.Writer) error {
+	for _, i := range demo.Incidents() {
+		if _, err := fmt.Fprintf(stdout, "%-26s%s\n", i.Name, i.Title); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newDemo starts the nodes; what they need of files is written to dir.
@@ -95,7 +115,9 @@ func (d *demoFabric) start(f *flags, catalog *collectors.Catalog, logger *slog.L
 	build := func(c exporter.Config) ([]exporter.Enabled, error) {
 		options := hostOptions(f, c)
 		options.Required = true
-		return []exporter.Enabled{{Collector: collectors.NewHost(catalog, n.Sources(d.look), options)}}, nil
+		// A reload forgets everything: history jumps in time.
+		devices := collectors.NewDevices(n.Sources(d.look))
+		return []exporter.Enabled{{Collector: collectors.NewHost(catalog, devices, options)}}, nil
 	}
 	if n.IsSwitch() {
 		served, err := n.Serve(dir, d.look)
@@ -142,8 +164,8 @@ policy:
 }
 
 func (d *demoFabric) close() {
-	for i := len(d.closers) - 1; i >= 0; i-- {
-		d.closers[i]()
+	for _, end := range slices.Backward(d.closers) {
+		end()
 	}
 }
 

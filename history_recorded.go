@@ -181,10 +181,11 @@ func mean(values []float64) float64 { return total(values) / float64(len(values)
 func group(by string, one func(values []float64) float64, of []vector) []vector {
 	members := map[string][]vector{}
 	for _, v := range of {
-		key := ""
+		var quoted strings.Builder
 		for name := range strings.SplitSeq(by, ",") {
-			key += strconv.Quote(v.labels[name])
+			quoted.WriteString(strconv.Quote(v.labels[name]))
 		}
+		key := quoted.String()
 		members[key] = append(members[key], v)
 	}
 	var all []vector

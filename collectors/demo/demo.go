@@ -93,7 +93,7 @@ func (f *Fabric) Begin(name string, start, end time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.incidents {
-		if r.Incident == i && (r.End.IsZero() || r.End.After(start)) && (end.IsZero() || end.After(r.Start)) {
+		if r.Incident.Name == name && (r.End.IsZero() || r.End.After(start)) && (end.IsZero() || end.After(r.Start)) {
 			return fmt.Errorf("incident %s happens already", name)
 		}
 	}
