@@ -118,7 +118,7 @@ func (h *historian) labels(text string) map[string]string {
 		text = strings.TrimPrefix(rest[len(quoted):], ",")
 	}
 	if n := h.fabric.Node(labels["instance"]); n != nil {
-		labels["fabric"], labels["node"], labels["tier"], labels["role"] = demoFabricName, n.Name, n.Tier, roleOf(n)
+		labels["fabric"], labels["node"], labels["tier"], labels["role"] = h.fabric.Name, n.Name, n.Tier, roleOf(n)
 	}
 	return labels
 }
