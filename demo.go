@@ -109,7 +109,7 @@ func (d *demoFabric) start(f *flags, catalog *collectors.Catalog, logger *slog.L
 		return nil, err
 	}
 	config := filepath.Join(dir, "roce_exporter.yml")
-	if err := os.WriteFile(config, []byte(demoConfig(n)), 0o644); err != nil {
+	if err := os.WriteFile(config, []byte(demoConfig(d.fabric.Name, n)), 0o644); err != nil {
 		return nil, err
 	}
 	build := func(c exporter.Config) ([]exporter.Enabled, error) {
@@ -143,16 +143,13 @@ func (d *demoFabric) start(f *flags, catalog *collectors.Catalog, logger *slog.L
 	return e, nil
 }
 
-// demoFabricName is the fabric's name in the metrics.
-const demoFabricName = "demo"
-
 // demoConfig is the configuration of a node: what its operator intends.
-func demoConfig(n *demo.Node) string {
+func demoConfig(fabric string, n *demo.Node) string {
 	ports := `{match: ".*", mtu: 9000, speed: 100G}`
 	if n.IsSwitch() {
 		ports = `{match: ".*", mtu: 9100}`
 	}
-	return fmt.Sprintf(`node: {fabric: %s, tier: %s}
+	return fmt.Sprintf(`node: {fabric: %q, tier: %s}
 refresh: {config: 5s, fdb: 15s}
 policy:
   lossless_priorities: [3]
@@ -160,7 +157,7 @@ policy:
   rdma_mtu: 4096
   dscp: {data: [26], cnp: [48]}
   congestion_control: dcqcn
-`, demoFabricName, n.Tier, ports)
+`, fabric, n.Tier, ports)
 }
 
 func (d *demoFabric) close() {

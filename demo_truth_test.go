@@ -397,7 +397,7 @@ func nodeTruth(m demo.Moment, n *demo.Node, family string, labels map[string]str
 	case "roce_exporter_build_info", "roce_exporter_config_last_reload_success_timestamp_seconds", "roce_scrape_collector_duration_seconds":
 		return math.NaN(), true
 	case "roce_node_info":
-		return oneOf(labels["node"] == n.Name && labels["tier"] == n.Tier && labels["fabric"] == demoFabricName && (labels["role"] == "switch") == n.IsSwitch()), true
+		return oneOf(labels["node"] == n.Name && labels["tier"] == n.Tier && labels["fabric"] == "demo" && (labels["role"] == "switch") == n.IsSwitch()), true
 	case "roce_node_boot_time_seconds":
 		return float64(node.Boot.Unix()), true
 	case "roce_node_time_seconds":

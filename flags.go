@@ -118,6 +118,7 @@ func webFlags(command *kingpin.CmdClause, f *flags) {
 
 // fabricFlags describe a made-up fabric.
 func fabricFlags(command *kingpin.CmdClause, f *flags) {
+	command.Flag("fabric", "Name of the fabric.").NoEnvar().Default("demo").StringVar(&f.fabric.Name)
 	command.Flag("spines", "Spines of the fabric.").NoEnvar().Default("2").IntVar(&f.fabric.Spines)
 	command.Flag("leaves", "Leaves of the fabric.").NoEnvar().Default("4").IntVar(&f.fabric.Leaves)
 	command.Flag("hosts", "Hosts of the fabric.").NoEnvar().Default("16").IntVar(&f.fabric.Hosts)
