@@ -120,7 +120,7 @@ func load(t *testing.T, files ...[]byte) *set {
 		before := fmt.Sprint(s.recorded)
 		for _, r := range s.rules {
 			if r.Record != "" {
-				found := s.shape(r.expr, nil)
+				found := s.shape(r.expr, nil).settled()
 				for l := range r.Labels {
 					found = found.with(l)
 				}
