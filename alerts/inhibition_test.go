@@ -38,7 +38,7 @@ var stories = []story{
 		  warning cnp RoCECNPSurge node=h4 device=mlx5_0 rdma_port=1
 		  warning ecn RoCEECNTooLate node=leaf1
 		  warning loss RoCERetransmissions node=h4 device=mlx5_0 rdma_port=1
-		! warning config RoCEPCIeDowngraded node=h2 port=eth0`},
+		! warning link RoCEPCIeDowngraded node=h2 port=eth0`},
 	{"a storm of another priority is not the victim of this one", `
 		! critical pfc RoCEPFCStormOrigin node=h2 priority=3
 		! critical pfc RoCEPFCStorm node=leaf1 port=Ethernet0 priority=4`},
@@ -96,12 +96,12 @@ var stories = []story{
 		! critical config RoCEPFCMaskDrift node=leaf2 port=Ethernet0 priority=3`},
 	{"the exporter of a host is down: a ticket mutes tickets, never a page", `
 		! warning meta RoCEExporterDown node=h1 role=host
-		  warning config RoCEPCIeDowngraded node=h1 port=eth0
+		  warning link RoCEPCIeDowngraded node=h1 port=eth0
 		! critical inventory RoCERDMADeviceMissing node=h1 pci_address=0000:17:00.0`},
 	{"a target that never was seen has no node and mutes nothing", `
 		! warning meta RoCEExporterDown instance=10.0.0.1:14791
 		! warning inventory RoCEFirmwareSkew board_id=MT_0000000838
-		! critical meta RoCERuleFailures`},
+		! critical meta RoCEThresholdsMissing`},
 	{"syncd is dead: the counters stand still because of it", `
 		! critical meta RoCEControlPlaneDown node=leaf1 name=syncd
 		  critical meta RoCECountersFrozen node=leaf1
@@ -121,7 +121,7 @@ var stories = []story{
 		! warning link RoCELinkErrors node=leaf1 port=Ethernet0
 		  warning link RoCEFECDegrading node=leaf1 port=Ethernet0`},
 	{"for dashboards only", `
-		  info config RoCEPCIeOversubscribed node=h1 port=eth0
+		  info link RoCEPCIeOversubscribed node=h1 pci_device=0000:17:00
 		  info meta RoCEPolicyMissing node=leaf1`},
 }
 
@@ -234,6 +234,22 @@ func TestInhibition(t *testing.T) {
 				t.Errorf("who is told, wanted and got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// The stories speak of alerts as they are.
+func TestStoriesAreOfRealAlerts(t *testing.T) {
+	real := map[string]bool{}
+	for _, a := range shippedAlerts(t) {
+		real[a.Labels["severity"]+" "+a.Labels["layer"]+" "+a.Alert] = true
+	}
+	for _, s := range stories {
+		all, _ := s.parse()
+		for _, l := range all {
+			if name := l["severity"] + " " + l["layer"] + " " + l["alertname"]; !real[name] {
+				t.Errorf("%s: there is no %s", s.name, name)
+			}
+		}
 	}
 }
 

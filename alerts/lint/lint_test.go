@@ -29,6 +29,22 @@ func TestShippedRules(t *testing.T) {
 	}
 }
 
+// A threshold that nothing reads is a promise to the operator that is not kept.
+func TestThresholdsAreRead(t *testing.T) {
+	s := shipped(t)
+	read := map[string]bool{}
+	for _, r := range s.rules {
+		for _, v := range selectors(r.expr) {
+			read[v.Name] = true
+		}
+	}
+	for _, r := range s.rules {
+		if isThreshold.MatchString(r.Record) && !read[r.Record] {
+			t.Errorf("nothing reads %s", r.Record)
+		}
+	}
+}
+
 // What the bad rules below refer to.
 const basis = `
 groups:
