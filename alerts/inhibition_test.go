@@ -38,7 +38,7 @@ var stories = []story{
 		  warning cnp RoCECNPSurge node=h4 device=mlx5_0 rdma_port=1
 		  warning ecn RoCEECNTooLate node=leaf1
 		  warning loss RoCERetransmissions node=h4 device=mlx5_0 rdma_port=1
-		! warning config RoCEPCIeDowngraded node=h2 port=eth0`},
+		! warning link RoCEPCIeDowngraded node=h2 port=eth0`},
 	{"a storm of another priority is not the victim of this one", `
 		! critical pfc RoCEPFCStormOrigin node=h2 priority=3
 		! critical pfc RoCEPFCStorm node=leaf1 port=Ethernet0 priority=4`},
@@ -58,6 +58,7 @@ var stories = []story{
 		  critical pfc RoCEPFCStorm node=leaf1 port=Ethernet48 priority=3
 		  critical pfc RoCEPFCStorm node=leaf2 port=Ethernet48 priority=3
 		  warning pfc RoCEPFCSpinePersistent node=leaf1 port=Ethernet48 priority=3
+		  critical pfc RoCEPFCDeadlockCycle priority=3
 		! warning pfc RoCEPFCPausedByHost node=leaf3 port=Ethernet0 priority=3
 		  warning loss RoCERetransmissions node=h1 device=mlx5_0 rdma_port=1`},
 	{"the watchdog drops what a storm holds up; drops elsewhere page", `
@@ -69,15 +70,19 @@ var stories = []story{
 	{"a NIC stopped its own storm: no warning of it beside", `
 		! critical pfc RoCENICPauseStormError node=h3 port=eth0
 		  warning pfc RoCENICPauseStormWarning node=h3 port=eth0
+		  warning loss RoCENICDrops node=h3 port=eth0 priority=3
 		! warning pfc RoCENICPauseStormWarning node=h4 port=eth0`},
 	{"a mask is lost: one page for the port, whatever else sees it", `
-		! critical config RoCEPFCMaskLost node=leaf1 port=Ethernet0
+		! critical config RoCEPFCMaskLost node=leaf1 port=Ethernet0 priority=3
 		  critical config RoCEPFCMaskDrift node=leaf1 port=Ethernet0 priority=3
 		  critical config RoCEPFCNotAsIntended node=leaf1 port=Ethernet0 priority=3
 		  warning config RoCEPFCMaskLinkMismatch node=leaf1 port=Ethernet0 priority=3 peer=h1
 		! critical config RoCEPFCMaskDrift node=leaf1 port=Ethernet4 priority=3
 		  critical config RoCEPFCNotAsIntended node=leaf1 port=Ethernet4 priority=3
 		! critical config RoCEPFCNotAsIntended node=leaf1 port=Ethernet4 priority=4`},
+	{"a NIC lost its mask: what the switch sees of it is a ticket beside", `
+		! critical config RoCEPFCMaskLost node=h9 port=eth0 priority=3
+		! warning config RoCEPFCMaskLinkMismatch node=leaf2 port=Ethernet8 priority=3 peer=h9 peer_port=eth0`},
 	{"an MTU fell: its link and its ASIC are the same news", `
 		! critical config RoCEMTURegression node=leaf1 port=Ethernet0
 		  critical config RoCEMTULinkMismatch node=leaf1 port=Ethernet0 peer=h1
@@ -91,12 +96,12 @@ var stories = []story{
 		! critical config RoCEPFCMaskDrift node=leaf2 port=Ethernet0 priority=3`},
 	{"the exporter of a host is down: a ticket mutes tickets, never a page", `
 		! warning meta RoCEExporterDown node=h1 role=host
-		  warning config RoCEPCIeDowngraded node=h1 port=eth0
+		  warning link RoCEPCIeDowngraded node=h1 port=eth0
 		! critical inventory RoCERDMADeviceMissing node=h1 pci_address=0000:17:00.0`},
 	{"a target that never was seen has no node and mutes nothing", `
 		! warning meta RoCEExporterDown instance=10.0.0.1:14791
 		! warning inventory RoCEFirmwareSkew board_id=MT_0000000838
-		! critical meta RoCERuleFailures`},
+		! critical meta RoCEThresholdsMissing`},
 	{"syncd is dead: the counters stand still because of it", `
 		! critical meta RoCEControlPlaneDown node=leaf1 name=syncd
 		  critical meta RoCECountersFrozen node=leaf1
@@ -108,8 +113,15 @@ var stories = []story{
 		  warning ecn RoCEECNMarkRatioHigh node=leaf1 port=Ethernet0 queue=3
 		! warning ecn RoCEECNNotConfigured node=leaf1 port=Ethernet0 queue=3
 		! warning buffer RoCEPGHeadroomNearExhaustion node=leaf1 port=Ethernet0 pg=3`},
+	{"learning is dead: the flood is no news", `
+		! critical config RoCEFDBEmptyOnActivePort node=leaf1 port=Ethernet0
+		  warning config RoCEFloodSuspected node=leaf1
+		! warning config RoCEFloodSuspected node=leaf2`},
+	{"a bad optic is one ticket", `
+		! warning link RoCELinkErrors node=leaf1 port=Ethernet0
+		  warning link RoCEFECDegrading node=leaf1 port=Ethernet0`},
 	{"for dashboards only", `
-		  info config RoCEPCIeOversubscribed node=h1 port=eth0
+		  info link RoCEPCIeOversubscribed node=h1 pci_device=0000:17:00
 		  info meta RoCEPolicyMissing node=leaf1`},
 }
 
@@ -152,7 +164,9 @@ func TestInhibition(t *testing.T) {
 	var mu sync.Mutex
 	told := map[string][]string{} // By fabric, which is the story's name.
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var message struct{ Alerts []struct{ Labels map[string]string } }
+		var message struct {
+			Alerts []struct{ Labels map[string]string }
+		}
 		if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
 			t.Error(err)
 		}
@@ -220,6 +234,22 @@ func TestInhibition(t *testing.T) {
 				t.Errorf("who is told, wanted and got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// The stories speak of alerts as they are.
+func TestStoriesAreOfRealAlerts(t *testing.T) {
+	real := map[string]bool{}
+	for _, a := range shippedAlerts(t) {
+		real[a.Labels["severity"]+" "+a.Labels["layer"]+" "+a.Alert] = true
+	}
+	for _, s := range stories {
+		all, _ := s.parse()
+		for _, l := range all {
+			if name := l["severity"] + " " + l["layer"] + " " + l["alertname"]; !real[name] {
+				t.Errorf("%s: there is no %s", s.name, name)
+			}
+		}
 	}
 }
 

@@ -3,7 +3,6 @@
 package lint
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -112,7 +111,8 @@ func asked(path []parser.Node) bool {
 // Targets are scraped every 30 s at the slowest, and a rate needs some samples:
 // four intervals. Queues and groups are polled more rarely by SONiC (10 s to a
 // minute) than they are scraped. A query over many hours of all raw series
-// takes longer than an interval.
+// takes longer than an interval: what looks back so far reads a recording that is
+// made every five minutes.
 func windows(s *set, r *rule, complain func(string, ...any)) {
 	inspect(r.expr, func(n parser.Node, path []parser.Node) {
 		switch n := n.(type) {
@@ -135,8 +135,10 @@ func windows(s *set, r *rule, complain func(string, ...any)) {
 			if n.Range > 6*time.Hour && raw(name) {
 				complain("%s over %s: record it, and look back over that", name, n.Range)
 			}
-			if n.Range > 6*time.Hour && r.interval < 5*time.Minute {
-				complain("%s over %s in a group of %s: the groups of history have 5m", name, n.Range, r.interval)
+			for _, of := range s.rules {
+				if n.Range > 6*time.Hour && of.Record == name && of.interval < 5*time.Minute {
+					complain("%s over %s, recorded every %s: too many samples, record it every 5m", name, n.Range, of.interval)
+				}
 			}
 		}
 	})
@@ -188,9 +190,11 @@ func guarded(expr parser.Expr) bool {
 		return e.Func.Name == "clamp_min"
 	case *parser.AggregateExpr:
 		return e.Op != parser.SUM && guarded(e.Expr)
+	case *parser.NumberLiteral:
+		return e.Val > 0
 	case *parser.VectorSelector:
-		// The speed of a port that is down or unknown is absent.
-		return strings.HasSuffix(e.Name, "_speed_bytes_per_second")
+		// What a piece of hardware has is never 0; the speed of a port that is down is absent.
+		return regexp.MustCompile("_(speed_bytes_per_second|max_width_lanes|max_speed_transfers_per_second)$").MatchString(e.Name)
 	case *parser.BinaryExpr:
 		switch e.Op {
 		case parser.GTR:
@@ -198,7 +202,7 @@ func guarded(expr parser.Expr) bool {
 		case parser.LAND, parser.LUNLESS:
 			return guarded(e.LHS)
 		case parser.MUL:
-			return guarded(e.LHS) && (e.RHS.Type() == parser.ValueTypeScalar || guarded(e.RHS) || strings.HasSuffix(fmt.Sprint(e.RHS), ":info"))
+			return guarded(e.LHS) && (guarded(e.RHS) || strings.HasSuffix(e.RHS.String(), ":info"))
 		}
 	}
 	return false
@@ -217,39 +221,65 @@ func sources(s *set, r *rule, complain func(string, ...any)) {
 
 var isThreshold = regexp.MustCompile(`^roce:.*:threshold$`)
 
+// Numbers that follow from what a rule says, and are no matter of taste.
+var structural = map[string]string{
+	"RoCEPFCDeadlockCycle": "a cycle of two is another alert",
+	"RoCEFloodSuspected":   "two ports may be alike, several are not, and then within a percent",
+	"RoCEFlexPollSlow":     "what the windows of the rules need",
+	"RoCEARPFluxRisk":      "half of the hosts do it: it is on purpose",
+}
+
 // Numbers belong to the operator: they are constants in a file of their own, and
 // a rule compares with them by on () group_left (). With scalar() a file that is
-// not loaded, or loaded twice, makes a rule silent; so there is an error or
-// RoCEThresholdsMissing.
+// not loaded, or loaded twice, makes a rule silent and nobody knows; clamp has no
+// other way. Guards of denominators and the time since boot are no thresholds.
 func thresholds(s *set, r *rule, complain func(string, ...any)) {
 	inspect(r.expr, func(n parser.Node, path []parser.Node) {
 		switch n := n.(type) {
 		case *parser.VectorSelector:
-			if !isThreshold.MatchString(n.Name) {
+			if !isThreshold.MatchString(n.Name) || strings.HasPrefix(call(path), "absent") {
 				return
 			}
-			for _, p := range slices.Backward(path) {
-				b, is := p.(*parser.BinaryExpr)
-				if !is || b.LHS.Type() == parser.ValueTypeScalar || b.RHS.Type() == parser.ValueTypeScalar {
-					continue
-				}
-				if m := b.VectorMatching; !m.On || len(m.MatchingLabels) > 0 || m.Card != parser.CardManyToOne && m.Card != parser.CardOneToMany {
-					complain("… %s %s: on () group_left ()", b.Op, n.Name)
-				}
-				break
-			}
-			for _, p := range path {
-				if c, is := p.(*parser.Call); is && c.Func.Name == "scalar" {
-					complain("scalar(%s) is silent where it is missing", n.Name)
+			for i, p := range slices.Backward(path) {
+				switch p := p.(type) {
+				case *parser.Call:
+					if p.Func.Name == "scalar" {
+						if !strings.HasPrefix(call(path[:i]), "clamp") {
+							complain("scalar(%s) is silent where it is missing", n.Name)
+						}
+						return
+					}
+				case *parser.BinaryExpr:
+					if p.LHS.Type() == parser.ValueTypeScalar || p.RHS.Type() == parser.ValueTypeScalar {
+						continue
+					}
+					if m := p.VectorMatching; !m.On || len(m.MatchingLabels) > 0 || m.Card != parser.CardManyToOne && m.Card != parser.CardOneToMany {
+						complain("… %s %s: on () group_left ()", p.Op, n.Name)
+					}
+					return
 				}
 			}
 		case *parser.BinaryExpr:
 			number, is := n.RHS.(*parser.NumberLiteral)
-			if is && n.Op.IsComparisonOperator() && r.Alert != "" && number.Val != 0 && number.Val != 1 {
-				complain("… %s %s: a number that is compared with stands in thresholds.yml", n.Op, number)
+			if !is || !n.Op.IsComparisonOperator() || r.Alert == "" || number.Val == 0 || number.Val == 1 || structural[r.Alert] != "" {
+				return
 			}
+			if s.reads(n.LHS)["roce_node_boot_time_seconds"] || denominator(append(path, n)) {
+				return
+			}
+			complain("… %s %s: a number that is compared with stands in thresholds.yml", n.Op, number)
 		}
 	})
+}
+
+// denominator says whether something is divided by the last of the path.
+func denominator(path []parser.Node) bool {
+	for i, p := range path[:len(path)-1] {
+		if b, is := p.(*parser.BinaryExpr); is && b.Op == parser.DIV && path[i+1] == b.RHS {
+			return true
+		}
+	}
+	return false
 }
 
 // What is the highest may be another one at the next evaluation: the alert begins anew.
@@ -334,7 +364,7 @@ func jobs(s *set, r *rule, complain func(string, ...any)) {
 }
 
 // Labels that may change while the fault stays the same: `for` would begin anew.
-var volatile = []string{"alias", "asic", "driver", "firmware", "hwsku", "instance", "job", "mac", "method", "os_version", "platform", "source", "type", "window"}
+var volatile = []string{"alias", "asic", "firmware", "hwsku", "instance", "job", "mac", "method", "os_version", "platform", "source", "type", "window"}
 
 // An alert says which node it is about, and keeps its labels as long as the fault stays.
 func identity(s *set, r *rule, complain func(string, ...any)) {
@@ -358,7 +388,7 @@ func identity(s *set, r *rule, complain func(string, ...any)) {
 	}
 	got := s.shape(r.expr, nil)
 	// Of the fleet, not of a node.
-	fleet := []string{"RoCEFirmwareSkew", "RoCEECNThresholdOutlier", "RoCEPFCDeadlockCycle", "RoCEDriverSkew"}
+	fleet := []string{"RoCEFirmwareSkew", "RoCEECNThresholdOutlier", "RoCEPFCDeadlockCycle", "RoCECNPNotHandled"}
 	for _, l := range []string{"fabric", "node"} {
 		if !got.must[l] && (l != "node" || !slices.Contains(fleet, r.Alert)) {
 			complain("has no label %s", l)
@@ -371,7 +401,7 @@ func identity(s *set, r *rule, complain func(string, ...any)) {
 	}
 }
 
-var usedLabel = regexp.MustCompile(`\$labels\.(\w+)|\.Labels\.(\w+)`)
+var usedLabel = regexp.MustCompile(`\$labels\.(\w+)`)
 
 // What somebody reads at night must be there and true.
 func texts(s *set, r *rule, complain func(string, ...any)) {
@@ -386,7 +416,7 @@ func texts(s *set, r *rule, complain func(string, ...any)) {
 	got := s.shape(r.expr, nil)
 	for name, text := range r.Annotations {
 		for _, m := range usedLabel.FindAllStringSubmatch(text, -1) {
-			if l := m[1] + m[2]; !got.may[l] && r.Labels[l] == "" {
+			if l := m[1]; !got.may[l] && r.Labels[l] == "" {
 				complain("%s says $labels.%s, which the alert does not have", name, l)
 			}
 		}

@@ -6,7 +6,6 @@ package lint
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -100,7 +99,7 @@ func load(t *testing.T, files ...[]byte) *set {
 	s := &set{families: families(t), recorded: map[string]shape{}, runbook: anchors(t)}
 	p := parser.NewParser(parser.Options{})
 	for _, file := range files {
-		groups, errs := rulefmt.Parse(file, false, model.LegacyValidation, p, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		groups, errs := rulefmt.Parse(file, false, model.LegacyValidation, p, slog.New(slog.DiscardHandler))
 		for _, err := range errs {
 			t.Fatal(err)
 		}
@@ -120,7 +119,7 @@ func load(t *testing.T, files ...[]byte) *set {
 		before := fmt.Sprint(s.recorded)
 		for _, r := range s.rules {
 			if r.Record != "" {
-				found := s.shape(r.expr, nil)
+				found := s.shape(r.expr, nil).settled()
 				for l := range r.Labels {
 					found = found.with(l)
 				}

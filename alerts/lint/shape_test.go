@@ -16,7 +16,46 @@ import (
 // each has, those that some have, and those that tell one from another.
 type shape struct {
 	must, may, key map[string]bool
-	copies         map[string]string // A label that label_replace made: of which it is a copy.
+	from           map[string]string // A label that was written over: the one of the key that it is a copy of.
+}
+
+// origin is the label whose values a label has.
+func (s shape) origin(label string) string {
+	if from, changed := s.from[label]; changed {
+		return from
+	}
+	return label
+}
+
+// copied is the shape with a label that has the values of another; "": new ones.
+func (s shape) copied(to, from string) shape {
+	origin := "new " + to
+	if from != "" {
+		origin = s.origin(from)
+	}
+	s = s.with(to)
+	s.from = maps.Clone(s.from)
+	if s.from == nil {
+		s.from = map[string]string{}
+	}
+	s.from[to] = origin
+	return s
+}
+
+// settled is the shape with a key of its own labels.
+func (s shape) settled() shape {
+	key := of()
+	for k := range s.key {
+		for l := range s.may {
+			if s.origin(l) == k {
+				k = l
+				break
+			}
+		}
+		key[k] = true
+	}
+	s.key, s.from = key, nil
+	return s
 }
 
 func of(names ...string) map[string]bool {
@@ -35,6 +74,7 @@ func (s shape) with(name string) shape {
 
 // either is the shape of one or the other.
 func either(a, b shape) shape {
+	a, b = a.settled(), b.settled()
 	s := shape{of(), maps.Clone(a.may), maps.Clone(a.key), nil}
 	for l := range a.must {
 		if b.must[l] {
@@ -53,19 +93,19 @@ func dependent(label string, among map[string]bool) bool {
 		return among["node"]
 	case "peer_role", "peer_tier":
 		return among["peer"]
-	case "asic": // Names of ports are unique over the ASICs of a switch.
+	case "asic", "speed", "pci_address": // Names of ports are unique over the ASICs of a switch.
 		return among["port"]
+	case "port", "board_id": // Of an RDMA device, one each.
+		return among["device"] && among["rdma_port"]
 	}
 	return false
 }
 
 // unique says whether at most one series has the same values of the labels.
 func (s shape) unique(on []string) bool {
-	have := of(on...)
-	for l, from := range s.copies {
-		if have[l] {
-			have[from] = true
-		}
+	have := of()
+	for _, l := range on {
+		have[s.origin(l)] = true
 	}
 	for l := range s.key {
 		if !have[l] && !dependent(l, have) {
@@ -154,21 +194,13 @@ func (s *set) called(e *parser.Call, complain func(string, ...any)) shape {
 	case "label_replace":
 		found := s.shape(e.Args[0], complain)
 		to, from := text(1), text(3)
-		if !found.may[from] {
+		if from != "" && !found.may[from] { // "" writes a constant.
 			complain("label_replace reads %s, which is not there", from)
 		}
-		switch {
-		case found.key[to]: // What was told apart by it may be the same now.
-			found.key = maps.Clone(found.may)
-		case text(2) == "$1" && text(4) == "(.*)":
-			copies := maps.Clone(found.copies)
-			if copies == nil {
-				copies = map[string]string{}
-			}
-			copies[to] = from
-			found.copies = copies
+		if text(2) != "$1" || text(4) != "(.*)" {
+			from = ""
 		}
-		return found.with(to)
+		return found.copied(to, from)
 	case "absent", "absent_over_time":
 		found := shape{of(), of(), of(), nil}
 		s.shape(e.Args[0], complain)
@@ -216,6 +248,7 @@ func (s *set) aggregated(e *parser.AggregateExpr, complain func(string, ...any))
 	switch e.Op {
 	case parser.TOPK, parser.BOTTOMK, parser.LIMITK:
 		if n, is := e.Param.(*parser.NumberLiteral); is && n.Val == 1 {
+			inner = inner.settled()
 			inner.key = of(e.Grouping...)
 		}
 		return inner
@@ -228,7 +261,12 @@ func (s *set) aggregated(e *parser.AggregateExpr, complain func(string, ...any))
 		}
 	}
 	if inner.unique(e.Grouping) { // It only drops labels, as group by around topk does.
-		found.key = inner.key
+		found.key = of()
+		for _, l := range e.Grouping {
+			if inner.key[inner.origin(l)] {
+				found.key[l] = true
+			}
+		}
 	}
 	if e.Op == parser.COUNT_VALUES {
 		if l, is := e.Param.(*parser.StringLiteral); is {
@@ -237,6 +275,14 @@ func (s *set) aggregated(e *parser.AggregateExpr, complain func(string, ...any))
 		}
 	}
 	return found
+}
+
+func without(labels map[string]bool, some []string) []string {
+	rest := maps.Clone(labels)
+	for _, l := range some {
+		delete(rest, l)
+	}
+	return slices.Sorted(maps.Keys(rest))
 }
 
 func (s *set) joined(e *parser.BinaryExpr, complain func(string, ...any)) shape {
@@ -260,8 +306,11 @@ func (s *set) joined(e *parser.BinaryExpr, complain func(string, ...any)) shape 
 				complain("%s: the right side has no %s", where(), l)
 			}
 		}
-	case len(on) > 0:
-		complain("ignoring: name the labels with on, targets may have more")
+	case len(on) > 0: // ignoring
+		on = without(left.may, on)
+		if rest := without(right.may, m.MatchingLabels); !slices.Equal(on, rest) {
+			complain("%s ignoring: one side has %s, the other %s", e.Op, strings.Join(on, ", "), strings.Join(rest, ", "))
+		}
 	case e.Op == parser.LOR:
 		on = slices.Sorted(maps.Keys(left.may))
 	default:
@@ -285,6 +334,10 @@ func (s *set) joined(e *parser.BinaryExpr, complain func(string, ...any)) shape 
 			}
 			return found
 		}
+		if counted(e) {
+			left = left.settled()
+			left.key = of(on...)
+		}
 		return left
 	case parser.CardOneToOne:
 		if !left.unique(on) {
@@ -292,9 +345,6 @@ func (s *set) joined(e *parser.BinaryExpr, complain func(string, ...any)) shape 
 		}
 		if !right.unique(on) {
 			complain("%s: the right side can have several, told apart by %s: aggregate it first", where(), sorted(right.key))
-		}
-		if !m.On {
-			return left
 		}
 		found := shape{of(), of(), of(on...), nil}
 		for _, l := range on {
@@ -312,15 +362,25 @@ func (s *set) joined(e *parser.BinaryExpr, complain func(string, ...any)) shape 
 	if !one.unique(on) {
 		complain("%s: the side of one can have several, told apart by %s: aggregate it first", where(), sorted(one.key))
 	}
-	many.may, many.must, many.key = maps.Clone(many.may), maps.Clone(many.must), maps.Clone(many.key)
 	for _, l := range m.Include {
 		if !one.may[l] {
 			complain("%s: group_left takes %s, which is not there", where(), l)
 		}
-		many.may[l] = true
-		if one.must[l] {
-			many.must[l] = true
-		}
+		always := many.must[l] || one.must[l]
+		many = many.copied(l, "")
+		many.must[l] = always
 	}
 	return many
+}
+
+// counted says whether it is "… and on (x) count by (x) (…) == 1": only what is
+// there once.
+func counted(e *parser.BinaryExpr) bool {
+	b, is := e.RHS.(*parser.BinaryExpr)
+	if !is || e.Op != parser.LAND || b.Op != parser.EQLC {
+		return false
+	}
+	a, is := b.LHS.(*parser.AggregateExpr)
+	one, number := b.RHS.(*parser.NumberLiteral)
+	return is && number && a.Op == parser.COUNT && one.Val == 1 && slices.Equal(a.Grouping, e.VectorMatching.MatchingLabels)
 }
