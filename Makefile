@@ -46,3 +46,4 @@ bench: deps ## What a scrape costs, against a client that drops the replies.
 deps: ## What the tests need beside Go, on Debian.
 	@$(call need,redis-server,redis-server)
 	@$(call need,gcc,gcc libc6-dev)
+	@$(call need,promtool,prometheus)
