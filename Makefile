@@ -47,3 +47,4 @@ deps: ## What the tests need beside Go, on Debian.
 	@$(call need,redis-server,redis-server)
 	@$(call need,gcc,gcc libc6-dev)
 	@$(call need,amtool,prometheus-alertmanager)
+	@$(call need,promtool,prometheus)
