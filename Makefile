@@ -4,7 +4,6 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 LDFLAGS := -s -w -X github.com/prometheus/common/version.Version=$(VERSION)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RULES := ../thresholds.yml ../recording.yml ../alerts.yml ../review.yml
-DEMO := 127.0.0.1:14791
 
 # need installs the packages $(2) where the command $(1) is missing.
 need = command -v $(1) >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy --no-install-recommends $(2); }
@@ -17,13 +16,9 @@ help: ## This list.
 build: ## The binary, static and stripped.
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o roce_exporter .
 
-demo: build ## The exporter on a captured switch, and what it exports.
+demo: build ## A made-up fabric with incidents on demand, with Prometheus and Alertmanager where installed.
 	@$(call need,curl,curl)
-	@./roce_exporter --replay collectors/testdata/nvidia --web.listen-address=$(DEMO) --log.level=warn & pid=$$!; \
-	trap 'kill $$pid 2>/dev/null' EXIT; \
-	for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.3; kill -0 $$pid 2>/dev/null || exit 1; curl -s -o /dev/null http://$(DEMO)/-/healthy && break; done; \
-	curl -sS http://$(DEMO)/metrics | grep ^roce_ && kill -0 $$pid && \
-	echo && echo 'To look around: ./roce_exporter --replay collectors/testdata/nvidia, then http://localhost:14791/'
+	@deploy/demo/run.sh $(ARGS)
 
 test: deps ## Everything that a change must pass.
 	@out=$$($(GOFUMPT) -l .); [ -z "$$out" ] || { echo "not formatted, run make format: $$out"; exit 1; }
@@ -52,3 +47,4 @@ deps: ## What the tests need beside Go, on Debian.
 	@$(call need,redis-server,redis-server)
 	@$(call need,gcc,gcc libc6-dev)
 	@$(call need,amtool,prometheus-alertmanager)
+	@$(call need,promtool,prometheus)

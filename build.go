@@ -22,7 +22,7 @@ type builder struct {
 	flags   *flags
 	catalog *collectors.Catalog
 	once    sync.Once
-	live    host.Sources // Of this machine: one set of sockets, whatever is reloaded.
+	live    *collectors.Devices // Of this machine: one set of sockets and of reads, whatever is reloaded.
 }
 
 func (b *builder) build(c exporter.Config) ([]exporter.Enabled, error) {
@@ -37,7 +37,7 @@ func (b *builder) build(c exporter.Config) ([]exporter.Enabled, error) {
 		enabled = append(enabled, exporter.Enabled{Collector: aSwitch, Auto: b.flags.switchMode == auto, Close: live.Close})
 	}
 	if b.wants(b.flags.hostMode) {
-		b.once.Do(func() { b.live = host.NewLive(b.flags.sysPath, b.flags.procPath) })
+		b.once.Do(func() { b.live = collectors.NewDevices(host.NewLive(b.flags.sysPath, b.flags.procPath)) })
 		options := hostOptions(b.flags, c)
 		options.IsSwitch = func() bool {
 			_, err := live.Switch()
@@ -97,7 +97,7 @@ func (b *builder) replay(c exporter.Config) ([]exporter.Enabled, error) {
 			options.Ports = collectors.NewSwitch(b.catalog, sonic.Fixed{Read: again}, switchOptions(c)).Ports
 		}
 		enabled = append(enabled, exporter.Enabled{
-			Collector: collectors.NewHost(b.catalog, samples[0], options, samples[1:]...), Auto: b.flags.hostMode == auto,
+			Collector: collectors.NewHost(b.catalog, collectors.NewDevices(samples[0], samples[1:]...), options), Auto: b.flags.hostMode == auto,
 		})
 	} else if err != nil {
 		return nil, fmt.Errorf("--replay %s: %w, nor is there sys or sys.tar", b.flags.replay, err)

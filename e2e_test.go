@@ -96,7 +96,7 @@ func launch(t *testing.T, user uint32, args ...string) *process {
 	address := listener.Addr().String()
 	listener.Close()
 	p := &process{url: "http://" + address, log: &logBuffer{}}
-	p.cmd = exec.Command(path, append([]string{"--web.listen-address=" + address}, args...)...)
+	p.cmd = exec.Command(path, append(slices.Clone(args), "--web.listen-address="+address)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if user != 0 {
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"roce_exporter/collectors/demo"
+	"roce_exporter/exporter"
 )
 
 // writeHistory writes what Prometheus would have scraped of a made-up fabric,
@@ -33,11 +34,13 @@ func writeHistory(ctx context.Context, f *flags, stdout, stderr io.Writer) error
 		return err
 	}
 	f.fabric.Start, f.telemetryPath = o.start.Time, metricsURL.Path
-	fabric, err := demo.New(f.fabric)
-	if err != nil {
-		return err
+	for _, i := range f.incidents {
+		if length := o.end.Sub(o.start.Time); i.after >= length {
+			return fmt.Errorf("incident %s begins %s after the start, and the history is %s long", i.name, i.after, length)
+		}
 	}
-	if err := f.incidents.begin(fabric); err != nil {
+	fabric, err := newFabric(f)
+	if err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "roce_exporter-history-")
@@ -66,7 +69,10 @@ func writeHistory(ctx context.Context, f *flags, stdout, stderr io.Writer) error
 		name := filepath.Join(o.out, from.UTC().Format(time.DateOnly)+"."+o.what+".om")
 		samples, err := h.writeDay(ctx, name, from, until)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("history: %w", err)
+		}
+		if samples == 0 {
+			return fmt.Errorf("%s: no samples: no family is called like %s", name, o.families.text)
 		}
 		show.advance(until)
 		if _, err := fmt.Fprintf(stdout, "%s: %d samples\n", name, samples); err != nil {
@@ -170,7 +176,7 @@ type known struct {
 type line struct {
 	family, labels string
 	number         *demo.Number // nil: the value is always the same, or that of a clock.
-	scale          float64
+	scale, divisor float64
 	text           string                                    // The value that is always the same.
 	clock          func(m demo.Moment, n *demo.Node) float64 // nil: it is no clock.
 	node           *demo.Node
@@ -217,18 +223,23 @@ func (h *historian) ask(ctx context.Context, n *demo.Node, m demo.Moment) ([]lin
 	pairs := make([]pair, 0, len(numbers))
 	var seen [2]map[string]string
 	var values [2][]float64
-	for i := range seen {
-		h.probe = h.probe.Add(time.Second)
-		h.moment = m.Pretend(h.probe, func(p *demo.Port, q demo.Quantity) uint64 { return different(p, q, i) })
-		var body bytes.Buffer
-		e.Handler().ServeHTTP(textOf{&body}, (&http.Request{Method: http.MethodGet, URL: metricsURL, Header: http.Header{}}).WithContext(ctx))
+	// Some tables of a switch come with later scrapes: one is walked at a time.
+	for same, tries := 0, 0; same < settled; tries++ {
+		before := seen[0]
 		var err error
-		if seen[i], err = h.parse(&body); err != nil {
+		if seen[0], values[0], err = h.scrape(ctx, e, m, numbers, 0); err != nil {
 			return nil, err
 		}
-		for j := range numbers {
-			values[i] = append(values[i], float64(numbers[j].Value(h.moment)))
+		if same++; !sameKeys(before, seen[0]) {
+			same = 0
 		}
+		if tries > 10*settled {
+			return nil, errors.New("each scrape has other series than the one before")
+		}
+	}
+	var err error
+	if seen[1], values[1], err = h.scrape(ctx, e, m, numbers, 1); err != nil {
+		return nil, err
 	}
 	for j := range numbers {
 		if values[0][j] > 0 {
@@ -250,6 +261,37 @@ func (h *historian) ask(ctx context.Context, n *demo.Node, m demo.Moment) ([]lin
 	return lines, nil
 }
 
+// settled is how many scrapes must have the series of the one before until all
+// tables are read.
+const settled = 5
+
+// scrape scrapes an exporter of a fabric with numbers that are all different,
+// and again others for another probe.
+func (h *historian) scrape(ctx context.Context, e *exporter.Exporter, m demo.Moment, numbers []demo.Number, probe int) (map[string]string, []float64, error) {
+	h.probe = h.probe.Add(time.Second)
+	h.moment = m.Pretend(h.probe, func(p *demo.Port, q demo.Quantity) uint64 { return different(p, q, probe) })
+	var body bytes.Buffer
+	e.Handler().ServeHTTP(textOf{&body}, (&http.Request{Method: http.MethodGet, URL: metricsURL, Header: http.Header{}}).WithContext(ctx))
+	seen, err := h.parse(&body)
+	values := make([]float64, len(numbers))
+	for i := range numbers {
+		values[i] = float64(numbers[i].Value(h.moment))
+	}
+	return seen, values, err
+}
+
+func sameKeys(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for key := range a {
+		if _, ok := b[key]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
 // different is a number that no other thing has.
 func different(p *demo.Port, q demo.Quantity, probe int) uint64 {
 	return 1<<40 + uint64(float64(1<<40)*p.Unit(uint64(q), uint64(probe)))
@@ -257,7 +299,7 @@ func different(p *demo.Port, q demo.Quantity, probe int) uint64 {
 
 // follow says how the values of a series follow, by the two that it had.
 func follow(series, a, b string, pairs []pair) (line, error) {
-	l := line{family: series, text: b, scale: 1}
+	l := line{family: series, text: b}
 	if i := strings.IndexByte(series, '{'); i >= 0 {
 		l.family, l.labels = series[:i], series[i+1:len(series)-1]+","
 	}
@@ -280,12 +322,18 @@ func follow(series, a, b string, pairs []pair) (line, error) {
 	const tolerance = 1e-12
 	ratio := x / y
 	i, _ := slices.BinarySearchFunc(pairs, ratio*(1-tolerance), func(p pair, r float64) int { return cmp.Compare(p.a/p.b, r) })
-	if i == len(pairs) || math.Abs(pairs[i].a/pairs[i].b-ratio) > ratio*tolerance {
+	for ; i < len(pairs) && math.Abs(pairs[i].a/pairs[i].b-ratio) <= ratio*tolerance; i++ {
+		if l.number == nil || pairs[i].a == x { // Of bytes and packets of the same, the one that it is.
+			l.number = pairs[i].number
+			l.scale, l.divisor = math.Round(x/pairs[i].a), 1
+			if l.scale == 0 {
+				l.scale, l.divisor = 1, math.Round(pairs[i].a/x)
+			}
+		}
+	}
+	if l.number == nil {
 		return l, fmt.Errorf("%s shows no number of the node: %s, then %s", series, a, b)
 	}
-	l.number = pairs[i].number
-	// A scale has a few digits; the division has rounded.
-	l.scale, _ = strconv.ParseFloat(strconv.FormatFloat(x/pairs[i].a, 'g', 12, 64), 64)
 	return l, nil
 }
 
@@ -314,7 +362,7 @@ func (h *historian) own(n *demo.Node, m demo.Moment) []line {
 	if m.Node(n).Gone {
 		up, took = "0", "0.001"
 	}
-	return []line{{family: "up", text: up, scale: 1}, {family: "scrape_duration_seconds", text: took, scale: 1}}
+	return []line{{family: "up", text: up}, {family: "scrape_duration_seconds", text: took}}
 }
 
 // parse reads the text format: series and their values.
@@ -362,7 +410,7 @@ func (h *historian) writeDay(ctx context.Context, file string, from, until time.
 	for t := from; t.Before(until); t = t.Add(h.options.step) {
 		moments = append(moments, h.fabric.At(t))
 	}
-	out, err := os.Create(file)
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return 0, err
 	}
@@ -450,7 +498,7 @@ func (l *line) append(text []byte, m demo.Moment) []byte {
 	switch {
 	case l.number == nil && l.clock == nil:
 		return append(text, l.text...)
-	case l.number != nil && l.scale == 1:
+	case l.number != nil && l.scale == l.divisor:
 		return strconv.AppendUint(text, l.number.Value(m), 10)
 	}
 	return strconv.AppendFloat(text, l.value(m), 'g', -1, 64)
@@ -462,7 +510,7 @@ func (l *line) value(m demo.Moment) float64 {
 	case l.clock != nil:
 		return l.clock(m, l.node)
 	case l.number != nil:
-		return float64(l.number.Value(m)) * l.scale
+		return float64(l.number.Value(m)) * l.scale / l.divisor
 	}
 	value, _ := strconv.ParseFloat(l.text, 64) // The exporter wrote it.
 	return value

@@ -65,3 +65,6 @@ func goList(t *testing.T, args ...string) string {
 	}
 	return string(out)
 }
+
+// TestBinaryIsSmall builds it as it is shipped: a switch has little flash.
+func TestBinaryIsSmall(t *testing.T) { buildBinary(t) }

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/alecthomas/kingpin/v2"
 	"github.com/go-kit/log"
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
@@ -42,6 +43,9 @@ func main() {
 func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
 	app, f := newApp()
 	app.UsageWriter(stdout).ErrorWriter(stderr)
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		app.UsageTemplate(kingpin.DefaultUsageTemplate) // Of the command that is named, not of all.
+	}
 	command, err := app.Parse(args)
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "roce_exporter: %v%s (--help lists the flags)\n", err, fromEnvironment(app))
@@ -53,7 +57,9 @@ func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, std
 	}
 	logger := newLogger(stderr, f.logLevel, f.logFormat)
 	redis.SetLogger(redisLog{logger})
-	f.afterScrape = limitRuntime(f.memoryLimit, f.maxProcs)
+	if !strings.HasPrefix(command, "demo") { // That is no guest on a switch.
+		f.afterScrape = limitRuntime(f.memoryLimit, f.maxProcs)
+	}
 	switch command {
 	case serveCommand:
 		err = serve(ctx, f, logger, hangup, stdout)
@@ -61,6 +67,8 @@ func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, std
 		err = capture(ctx, f, stdout)
 	case "demo " + demoRun:
 		err = serveDemo(ctx, f, logger, stdout)
+	case "demo " + demoIncidents:
+		err = listIncidents(stdout)
 	case "demo " + demoHistory:
 		err = writeHistory(ctx, f, stdout, stderr)
 	default:

@@ -83,7 +83,7 @@ func TestCostOfMappingAHost(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // As the exporter runs.
 	h := capturedHost(t, testCatalog(t), rails(t), hostOptions())
-	reading := readRails(t, h.begin())
+	reading := readRails(t, h.begin().reader)
 	families := h.mapHost(&reading)
 	n := count(families)
 	times := cheapest(

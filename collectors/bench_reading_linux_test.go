@@ -49,7 +49,7 @@ func TestCostOfReadingAHost(t *testing.T) {
 	live.DCB = nil
 
 	opened, asked := &openedFiles{}, &notingEthtool{Ethtool: live.Ethtool}
-	noted := NewHost(testCatalog(t), host.Sources{Sys: notingFS{live.Sys, opened}, Proc: notingFS{live.Proc, opened}, Ethtool: asked}, hostOptions()).begin()
+	noted := NewHost(testCatalog(t), NewDevices(host.Sources{Sys: notingFS{live.Sys, opened}, Proc: notingFS{live.Proc, opened}, Ethtool: asked}), hostOptions()).begin().reader
 	readRails(t, noted)
 	*opened, *asked = openedFiles{}, notingEthtool{Ethtool: live.Ethtool}
 	readRails(t, noted)
@@ -59,7 +59,7 @@ func TestCostOfReadingAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lib.Close()
-	r := NewHost(testCatalog(t), live, hostOptions()).begin()
+	r := NewHost(testCatalog(t), NewDevices(live), hostOptions()).begin().reader
 	ratio, times := typical(
 		func() {
 			for _, name := range asked.drivers {

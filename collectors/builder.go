@@ -162,6 +162,17 @@ func (b *Builder) Counters(source string, values []float64, keep func(priority s
 	}
 }
 
+// Reserve leaves out, for the object at hand, what the rows of a source would
+// give: it gave no answer, and if another one stood in for it, a series would
+// jump to another counter for as long.
+func (b *Builder) Reserve(source string) {
+	for _, r := range b.catalog.sources[source].rows {
+		if r.driver == "" || r.driver == b.driver {
+			b.object[r.choice].chosen = b.number
+		}
+	}
+}
+
 // set finds or makes the label set of a family's label values.
 func (b *Builder) set(f *family, value func(label int) string) *labelSet {
 	asic := b.asic

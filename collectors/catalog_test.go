@@ -57,6 +57,9 @@ func platforms(t *testing.T) string {
 	b.WriteString("\n# What each kind of switch gives\n\nOf the captures in `testdata`, with everything exported that the configuration allows (`queues: all`, all windows).\n\n| family |")
 	var texts []string
 	for _, dir := range fixtures(t) {
+		if strings.HasPrefix(filepath.Base(dir), "demo") { // No kind of its own.
+			continue
+		}
 		b.WriteString(" " + filepath.Base(dir) + " |")
 		_, got := collect(t, capturedSwitch(t, dir, allOptions()))
 		texts = append(texts, got)

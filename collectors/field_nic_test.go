@@ -246,7 +246,7 @@ func TestTooManyStatistics(t *testing.T) {
 		fake.all[fmt.Sprintf("rx%d_packets", i)] = 1
 	}
 	sources.Ethtool = fake
-	h := NewHost(testCatalog(t), sources, hostOptions())
+	h := NewHost(testCatalog(t), NewDevices(sources), hostOptions())
 	_, out := collectHost(t, h)
 	got := parse(t, out)
 	got.has(t, `roce_port_receive_bytes_total{port="ens1f0np0"}`, 18446744073709551615)
@@ -257,7 +257,7 @@ func TestTooManyStatistics(t *testing.T) {
 
 	fake.all, fake.err = nil, errors.New("32768 strings at most")
 	sources.Ethtool = fake
-	reading, out := collectHost(t, NewHost(testCatalog(t), sources, hostOptions()))
+	reading, out := collectHost(t, NewHost(testCatalog(t), NewDevices(sources), hostOptions()))
 	got = parse(t, out)
 	for _, s := range reading.Sources {
 		if (s.Err != nil) != (s.Name == "ens1f0np0") {

@@ -37,7 +37,7 @@ func scrape(t *testing.T, f *flight[int], r *reader, deadline time.Duration) (in
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
-	return f.get(ctx, 10*time.Second, r.read)
+	return f.get(ctx, 10*time.Second, nil, r.read)
 }
 
 func TestTwoScrapesShareOneRead(t *testing.T) {
@@ -65,7 +65,7 @@ func TestAClientThatHangsUpDoesNotCancelForOthers(t *testing.T) {
 		var f flight[int]
 		r := &reader{takes: time.Second}
 		gone, hangUp := context.WithCancel(t.Context())
-		go f.get(gone, 10*time.Second, r.read)
+		go f.get(gone, 10*time.Second, nil, r.read)
 		synctest.Wait()
 		time.AfterFunc(100*time.Millisecond, hangUp)
 		if v, _, err := scrape(t, &f, r, 5*time.Second); v != 1 || err != nil {
@@ -79,7 +79,7 @@ func TestAHangUpIsNoGivingUp(t *testing.T) {
 		var f flight[int]
 		r := &reader{takes: time.Second}
 		gone, hangUp := context.WithCancel(t.Context())
-		go f.get(gone, 10*time.Second, r.read)
+		go f.get(gone, 10*time.Second, nil, r.read)
 		synctest.Wait()
 		hangUp()
 		synctest.Wait()
@@ -134,12 +134,44 @@ func TestADeviceThatHangsCostsOneGoroutine(t *testing.T) {
 	})
 }
 
+// A reload: what one configuration reads is not for the next, which waits for
+// it all the same.
+func TestAReadOfAnotherConfiguration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f flight[int]
+		before, after := &reader{takes: time.Second}, &reader{takes: time.Second, answer: 100}
+		get := func(r *reader, deadline time.Duration) (int, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			defer cancel()
+			v, _, err := f.get(ctx, 10*time.Second, r, r.read)
+			return v, err
+		}
+		go get(before, 5*time.Second)
+		synctest.Wait()
+		begin := time.Now()
+		if v, err := get(after, 5*time.Second); v != 101 || err != nil || time.Since(begin) != 2*time.Second {
+			t.Errorf("%d %v after %v, want a read of its own once the other is done", v, err, time.Since(begin))
+		}
+		before.takes, before.hang = 3*time.Second, true
+		if _, err := get(before, time.Second); !errors.Is(err, errLate) {
+			t.Error(err)
+		}
+		if _, err := get(after, time.Second); !errors.Is(err, errStillReading) || after.begun.Load() != 1 {
+			t.Errorf("%v after %d reads, want none beside one that hangs", err, after.begun.Load())
+		}
+		time.Sleep(2500 * time.Millisecond)
+		if v, err := get(after, 5*time.Second); v != 102 || err != nil {
+			t.Errorf("%d %v, want a read of its own", v, err)
+		}
+	})
+}
+
 func TestAPanicOfAReaderIsAnError(t *testing.T) {
 	var f flight[int]
-	if _, _, err := f.get(t.Context(), time.Second, func(context.Context) int { panic("index") }); err == nil {
+	if _, _, err := f.get(t.Context(), time.Second, nil, func(context.Context) int { panic("index") }); err == nil {
 		t.Error("want an error")
 	}
-	if v, _, err := f.get(t.Context(), time.Second, func(context.Context) int { return 7 }); v != 7 || err != nil {
+	if v, _, err := f.get(t.Context(), time.Second, nil, func(context.Context) int { return 7 }); v != 7 || err != nil {
 		t.Errorf("%d %v", v, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
@@ -34,22 +35,55 @@ type HostOptions struct {
 	Ports    func(ctx context.Context) map[string]bool // Of that switch; nil: none.
 }
 
-// A Host is the collector of a host's NICs.
-type Host struct {
-	catalog *Catalog
-	options HostOptions
-
+// Devices are the devices of a machine, with the reads of them that may run.
+// They outlive a configuration: one that hangs costs one goroutine however
+// often the exporter is reloaded.
+type Devices struct {
+	machines  []*machine // One, but of a capture.
 	inventory flight[listing]
 	facts     flight[host.Host]
 
-	mu      sync.Mutex
-	readers []*host.Reader  // The first is in use; samples of a capture follow.
-	last    *host.Inventory // The last that was whole.
-	netdevs map[string]*device[*host.Netdev]
-	rdma    map[string]*device[*host.RDMA]
+	mu            sync.Mutex
+	netdevs, rdma map[string]*device
+}
+
+// A machine is this one, or what a sample of a capture has of one, with what is
+// remembered of it.
+type machine struct {
+	reader *host.Reader
+	last   *host.Inventory // The last that was whole, under the lock of the Devices.
+}
+
+// NewDevices returns the devices that the sources have. Where samples of a
+// capture follow, each is read once, and the last one stays.
+func NewDevices(sources host.Sources, later ...host.Sources) *Devices {
+	d := &Devices{netdevs: map[string]*device{}, rdma: map[string]*device{}}
+	for _, s := range append([]host.Sources{sources}, later...) {
+		d.machines = append(d.machines, &machine{reader: host.NewReader(s, host.Options{})})
+	}
+	return d
+}
+
+// A Host is the collector of a host's NICs.
+type Host struct {
+	*Devices
+	catalog *Catalog
+	options HostOptions
+
+	// Under the lock of the Devices.
+	views                 []*view         // The first is in use.
+	netdevsSeen, rdmaSeen map[string]bool // Names that this configuration has seen.
 
 	mapping sync.Mutex
 	builder *Builder // Held while a reading is mapped.
+}
+
+// A view is a machine as one configuration reads it.
+type view struct {
+	machine  *machine
+	reader   *host.Reader // With the options of the configuration.
+	timeout  time.Duration
+	lossless map[string]uint8 // Of the last reading; held while one is mapped.
 }
 
 type listing struct {
@@ -57,17 +91,20 @@ type listing struct {
 	err error
 }
 
-// A device is a device known since the start, with the one read of it that may
-// run.
-type device[T any] struct {
-	name   string
-	here   bool // Under the lock of the Host.
-	flight flight[told[T]]
+// A device is a device known since the start. A network device is read in two
+// parts: what the kernel tells itself, and what it has to be asked.
+type device struct {
+	name           string
+	here           bool // Under the lock of the Devices.
+	files, answers flight[told[*host.Netdev]]
+	rdma           flight[told[*host.RDMA]]
 }
 
+func (d *device) reads() bool { return d.files.reads() || d.answers.reads() || d.rdma.reads() }
+
 // A seen is a device as one scrape found it.
-type seen[T any] struct {
-	*device[T]
+type seen struct {
+	*device
 	here bool
 }
 
@@ -83,11 +120,14 @@ type heard[T any] struct {
 	age time.Duration
 }
 
-// maxGone is how many devices that have gone are remembered: the functions of
-// containers come and go under new names.
+// maxGone is how many devices that have gone are remembered, but for those that
+// are being read: the functions of containers come and go under new names.
 const maxGone = 64
 
 var errGone = errors.New("the device has gone")
+
+// errNotAsked says which part of a network device is missing.
+var errNotAsked = errors.New("ethtool, DCB and speed")
 
 // Reader are the options of the reader: what a catalogue wants of the chosen
 // devices.
@@ -101,28 +141,27 @@ func (o HostOptions) Reader(c *Catalog) host.Options {
 	}
 }
 
-// NewHost returns the collector. Where samples of a capture follow, each is
-// read once, and the last one stays.
-func NewHost(catalog *Catalog, sources host.Sources, options HostOptions, later ...host.Sources) *Host {
+// NewHost returns the collector.
+func NewHost(catalog *Catalog, devices *Devices, options HostOptions) *Host {
 	h := &Host{
-		catalog: catalog, options: options, builder: catalog.NewBuilder(),
-		netdevs: map[string]*device[*host.Netdev]{}, rdma: map[string]*device[*host.RDMA]{},
+		Devices: devices, catalog: catalog, options: options, builder: catalog.NewBuilder(),
+		netdevsSeen: map[string]bool{}, rdmaSeen: map[string]bool{},
 	}
-	for _, s := range append([]host.Sources{sources}, later...) {
-		h.readers = append(h.readers, host.NewReader(s, options.Reader(catalog)))
+	for _, m := range devices.machines {
+		h.views = append(h.views, &view{machine: m, reader: m.reader.With(options.Reader(catalog)), timeout: options.Timeout})
 	}
 	return h
 }
 
-// begin returns the reader of one reading.
-func (h *Host) begin() *host.Reader {
+// begin returns what one reading is of.
+func (h *Host) begin() *view {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	reader := h.readers[0]
-	if len(h.readers) > 1 {
-		h.readers = h.readers[1:]
+	v := h.views[0]
+	if len(h.views) > 1 {
+		h.views = h.views[1:]
 	}
-	return reader
+	return v
 }
 
 // Name is the collector's label value.
@@ -139,8 +178,8 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	if isSwitch && h.options.Ports != nil {
 		ports = h.options.Ports(ctx)
 	}
-	reader := h.begin()
-	list, err := h.list(ctx, reader)
+	v := h.begin()
+	list, err := h.list(ctx, v)
 	if err != nil {
 		return Reading{}, fmt.Errorf("devices: %w", err)
 	}
@@ -149,16 +188,18 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 		return Reading{}, fmt.Errorf("%w: no RDMA device and no NIC of a known driver", ErrNotFound)
 	}
 	h.mu.Lock()
-	netdevs, rdma := know(h.netdevs, list.Netdevs), know(h.rdma, list.RDMA)
+	netdevs, rdma := know(h.netdevs, h.netdevsSeen, list.Netdevs), know(h.rdma, h.rdmaSeen, list.RDMA)
 	h.mu.Unlock()
 
 	var wg sync.WaitGroup
 	var facts host.Host
 	wg.Go(func() {
-		facts, _, _ = h.facts.get(ctx, h.options.Timeout, func(context.Context) host.Host { return reader.ReadHost() })
+		facts, _, _ = h.facts.get(ctx, h.options.Timeout, v.machine, func(context.Context) host.Host { return v.reader.ReadHost() })
 	})
-	netdevReads := readAll(ctx, &wg, netdevs, h.options.Timeout, reader.ReadNetdev)
-	rdmaReads := readAll(ctx, &wg, rdma, h.options.Timeout, reader.ReadRDMA)
+	netdevReads := readAll(&wg, netdevs, func(d *device) heard[*host.Netdev] { return v.readNetdev(ctx, d) })
+	rdmaReads := readAll(&wg, rdma, func(d *device) heard[*host.RDMA] {
+		return hear(ctx, v, &d.rdma, func() (*host.RDMA, error) { return v.reader.ReadRDMA(d.name) })
+	})
 	wg.Wait()
 
 	h.mapping.Lock()
@@ -167,13 +208,16 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	out := Reading{Node: Node{Name: facts.Hostname, OSVersion: facts.OSVersion}}
 	m := hostMapper{b: h.builder, options: &h.options, lossless: map[string]uint8{}, ofRDMA: map[string]bool{}}
 	if !isSwitch {
-		m.addHost(&facts, reader.Clock())
+		m.addHost(&facts, v.reader.Clock())
 	}
 	for _, r := range rdmaReads {
 		m.learn(r.value)
 	}
 	for i, r := range netdevReads {
 		note := ""
+		if mask, ok := v.lossless[netdevs[i].name]; ok && r.err != nil && netdevs[i].here {
+			m.lossless[netdevs[i].name] = mask // Its RDMA device goes on as before.
+		}
 		if r.value != nil {
 			m.addNetdev(r.value)
 			note = r.value.Note
@@ -194,6 +238,7 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 		}
 		out.Sources = append(out.Sources, Source{Name: name, Err: r.err, Age: r.age, Via: "/sys/class/infiniband", Note: note})
 	}
+	v.lossless = m.lossless
 	var duplicates int
 	out.Samples, duplicates, out.Dropped = h.builder.Samples(h.options.SeriesLimit)
 	out.Skipped.Duplicate += duplicates
@@ -211,21 +256,21 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 
 // list finds the devices. If that takes too long, for which a device that
 // hangs can be the cause, they are those of the last time.
-func (h *Host) list(ctx context.Context, reader *host.Reader) (host.Inventory, error) {
-	found, _, err := h.inventory.get(ctx, h.options.Timeout, func(context.Context) listing {
-		found, err := reader.List()
+func (h *Host) list(ctx context.Context, v *view) (host.Inventory, error) {
+	found, _, err := h.inventory.get(ctx, h.options.Timeout, v, func(context.Context) listing {
+		found, err := v.reader.List()
 		return listing{found, err}
 	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err = errors.Join(err, found.err); err == nil {
-		h.last = &found.Inventory
+		v.machine.last = &found.Inventory
 	}
 	switch {
 	case len(found.Netdevs)+len(found.RDMA) > 0:
 		return found.Inventory, nil
-	case h.last != nil:
-		return *h.last, nil
+	case v.machine.last != nil:
+		return host.Inventory{Netdevs: v.selected(v.machine.last.Netdevs), RDMA: v.selected(v.machine.last.RDMA)}, nil
 	}
 	return host.Inventory{}, err
 }
@@ -234,61 +279,92 @@ func (s *Skipped) addHost(o host.Skipped) {
 	s.Add(Skipped{Unreadable: o.Unreadable, Unparsable: o.Unparsable, Missing: o.Missing, Raced: o.Raced})
 }
 
+// selected are those names that this configuration chooses: the list may be
+// that of another.
+func (v *view) selected(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !v.reader.Selects(name) })
+}
+
 func (h *Host) isNetdev(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.netdevs[name] != nil
+	return h.netdevsSeen[name]
 }
 
-// know notes which devices are here now and returns all that are known, by
-// name.
-func know[T any](known map[string]*device[T], here []string) []seen[T] {
+// know notes which devices are here now and returns all that one configuration
+// has seen, by name.
+func know(known map[string]*device, before map[string]bool, here []string) []seen {
 	for _, d := range known {
 		d.here = false
 	}
 	for _, name := range here {
-		d := known[name]
-		if d == nil {
-			d = &device[T]{name: name}
-			known[name] = d
+		if known[name] == nil {
+			known[name] = &device{name: name}
 		}
-		d.here = true
+		known[name].here, before[name] = true, true
 	}
 	gone := 0
 	for name, d := range known {
-		if d.here {
+		if d.here || d.reads() {
 			continue
 		}
 		if gone++; gone > maxGone {
 			delete(known, name)
 		}
 	}
-	all := make([]seen[T], 0, len(known))
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		all = append(all, seen[T]{known[name], known[name].here})
+	var all []seen
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if d := known[name]; d != nil {
+			all = append(all, seen{d, d.here})
+		} else {
+			delete(before, name)
+		}
 	}
 	return all
 }
 
 // readAll reads the devices that are here, side by side.
-func readAll[T any](ctx context.Context, wg *sync.WaitGroup, devices []seen[T], timeout time.Duration, get func(name string) (T, error)) []heard[T] {
+func readAll[T any](wg *sync.WaitGroup, devices []seen, read func(*device) heard[T]) []heard[T] {
 	reads := make([]heard[T], len(devices))
 	for i, d := range devices {
-		if !d.here {
+		if d.here {
+			wg.Go(func() { reads[i] = read(d.device) })
+		} else {
 			reads[i].err = errGone
-			continue
 		}
-		wg.Go(func() {
-			r := &reads[i]
-			var err error
-			r.told, r.age, err = d.flight.get(ctx, timeout, func(context.Context) told[T] {
-				value, err := get(d.name)
-				return told[T]{value, err}
-			})
-			if err != nil {
-				r.err = err
-			}
-		})
 	}
 	return reads
+}
+
+// hear reads a device, or shares a read.
+func hear[T any](ctx context.Context, v *view, f *flight[told[T]], read func() (T, error)) heard[T] {
+	var r heard[T]
+	var err error
+	r.told, r.age, err = f.get(ctx, v.timeout, v, func(context.Context) told[T] {
+		value, err := read()
+		return told[T]{value, err}
+	})
+	if err != nil {
+		r.err = err
+	}
+	return r
+}
+
+// readNetdev reads a network device. One that hangs in the kernel keeps all
+// others from answering: then there is what the kernel tells itself.
+func (v *view) readNetdev(ctx context.Context, d *device) heard[*host.Netdev] {
+	files := hear(ctx, v, &d.files, func() (*host.Netdev, error) { return v.reader.ReadFiles(d.name) })
+	if files.value == nil {
+		return files
+	}
+	answers := hear(ctx, v, &d.answers, func() (*host.Netdev, error) { return v.reader.Ask(files.value) })
+	switch {
+	case answers.value != nil:
+		answers.value, answers.age = files.value.With(answers.value), max(files.age, answers.age)
+		return answers
+	case errors.Is(answers.err, fs.ErrNotExist): // It was pulled.
+		return answers
+	}
+	files.err = fmt.Errorf("%w: %w", errNotAsked, answers.err)
+	return files
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,7 +122,7 @@ func TestSamplesOfAHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := NewHost(testCatalog(t), samples[0], hostOptions(), samples[1:]...)
+	h := NewHost(testCatalog(t), NewDevices(samples[0], samples[1:]...), hostOptions())
 	var clock float64
 	for i, want := range []int{1, 2, 3, 3, 3} {
 		_, out := collectHost(t, h)
@@ -135,6 +136,45 @@ func TestSamplesOfAHost(t *testing.T) {
 		}
 	}
 }
+
+// What a sample does not tell was not so in the one before: the driver that
+// does not answer, its lossless priorities, the list of devices.
+func TestNothingIsRememberedOfAnotherSample(t *testing.T) {
+	capture := hostOf(t, card{
+		netdev: "ens1f0np0", rdma: "mlx5_0", driver: "mlx5_core", statistics: []string{"rx_prio5_pause: 4"},
+		net: []string{"ecn/roce_np/enable/0 = 1", "ecn/roce_np/enable/5 = 1"}, ib: []string{"ports/1/gid_attrs/ndevs/0 = ens1f0np0"},
+	})
+	capture["ethtool/ens1f0np0/driver"].Data = []byte("driver: mlx5_core\nfirmware-version: 28.1\n")
+	first, err := host.ReadCapture(capture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent, broken := first, first
+	silent.Ethtool, broken.Sys = refusing{}, refusing{}
+	h := NewHost(testCatalog(t), NewDevices(first, silent, broken), hostOptions())
+
+	const other = `roce_rdma_ecn_enabled{device="mlx5_0",priority="0",rdma_port="1",role="notification"}`
+	_, out := collectHost(t, h)
+	got := parse(t, out)
+	got.some(t, "roce_port_info{", `firmware="28.1"`)
+	got.lacks(t, other)
+	got, failed := scrapes(t, h)()
+	if failed != "ens1f0np0" {
+		t.Errorf("the driver does not answer: %s failed", failed)
+	}
+	got.lacks(t, `firmware="28.1"`)
+	got.has(t, other, 1)
+	if reading, err := h.Collect(t.Context()); !errors.Is(err, syscall.EIO) || len(reading.Sources) > 0 {
+		t.Errorf("the devices cannot be listed: %v, %v", reading.Sources, err)
+	}
+}
+
+// refusing cannot be read.
+type refusing struct{}
+
+func (refusing) Open(string) (fs.File, error)                 { return nil, syscall.EIO }
+func (refusing) Driver(string) (host.Driver, error)           { return host.Driver{}, syscall.EIO }
+func (refusing) Statistics(string) (map[string]uint64, error) { return nil, syscall.EIO }
 
 // packSys makes a tar of the directory sys of a capture.
 func packSys(t *testing.T, dir string) {

@@ -45,7 +45,9 @@ func (m *hostMapper) learn(r *host.RDMA) {
 func (m *hostMapper) addNetdev(n *host.Netdev) {
 	port := n.Name
 	m.b.Driver(n.Driver)
-	m.b.Add("roce_port_info", 1, port, "", n.Kind, n.Driver, n.Firmware, n.PCI, n.MAC)
+	if n.Known { // Else it would become another series as soon as the driver answers.
+		m.b.Add("roce_port_info", 1, port, "", n.Kind, n.Driver, n.Firmware, n.PCI, n.MAC)
+	}
 	m.b.MaybeBool("roce_port_admin_up", n.AdminUp, port)
 	m.b.MaybeBool("roce_port_oper_up", n.OperUp, port)
 	m.b.Maybe("roce_port_speed_bytes_per_second", n.Speed, port)
@@ -75,6 +77,9 @@ func (m *hostMapper) addNetdev(n *host.Netdev) {
 	m.addQoS(n)
 	keep := m.keeps(port)
 	m.b.Object()
+	if n.Ethtool == nil {
+		m.b.Reserve("ethtool")
+	}
 	m.b.Counters("ethtool", n.Ethtool, nil, port)
 	m.b.Counters("ethtool.dropped", n.Ethtool, keep, port)
 	m.b.Counters("netdev", n.Netdev, nil, port)
@@ -139,11 +144,11 @@ func (m *hostMapper) addRDMA(r *host.RDMA) {
 	m.b.Driver(r.Driver)
 	for i := range r.Ports {
 		p := &r.Ports[i]
-		if p.LinkLayer == "InfiniBand" {
-			continue // Another kind of fabric.
-		}
 		device, number := r.Name, strconv.Itoa(p.Number)
 		m.b.Add("roce_rdma_port_info", 1, device, number, p.Netdev, r.PCI, r.Driver, r.Firmware, r.BoardID, p.LinkLayer)
+		if p.LinkLayer == "InfiniBand" {
+			continue // Another kind of fabric: enough to see that a card was left in this mode.
+		}
 		m.b.MaybeBool("roce_rdma_port_up", p.Up, device, number)
 		m.b.Maybe("roce_rdma_port_speed_bytes_per_second", p.Speed, device, number)
 		m.b.Maybe("roce_rdma_mtu_bytes", p.MTU, device, number)

@@ -41,7 +41,7 @@ func capturedHost(t testing.TB, c *Catalog, capture fs.FS, options HostOptions) 
 		t.Fatal(err)
 	}
 	sources.Clock = func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
-	return NewHost(c, sources, options)
+	return NewHost(c, NewDevices(sources), options)
 }
 
 func collectHost(t testing.TB, h *Host) (Reading, string) {

@@ -5,6 +5,7 @@ package collectors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"roce_exporter/collectors/host"
+	"roce_exporter/collectors/host/hosttest"
 )
 
 // hanging is a file system of which one directory blocks in open(2).
@@ -52,14 +54,9 @@ func TestADeviceHangs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files := &hanging{MapFS: fstest.MapFS{}, dir: "class/infiniband/mlx5_0/ports/1/hw_counters", release: make(chan struct{})}
-		for name, f := range twoCards(t) {
-			if name, ok := strings.CutPrefix(name, "sys/"); ok {
-				files.MapFS[name] = f
-			}
-		}
+		files := &hanging{MapFS: sysOf(twoCards(t)), dir: "class/infiniband/mlx5_0/ports/1/hw_counters", release: make(chan struct{})}
 		sources.Sys = files
-		h := NewHost(testCatalog(t), sources, hostOptions())
+		h := NewHost(testCatalog(t), NewDevices(sources), hostOptions())
 		scrape := func() (series, map[string]error) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -96,6 +93,232 @@ func TestADeviceHangs(t *testing.T) {
 			t.Errorf("it came back: %v", failed)
 		}
 		got.has(t, `roce_rdma_cnp_sent_packets_total{device="mlx5_0",rdma_port="1"}`, 7)
+	})
+}
+
+// A reload begins no second read of a device that hangs, and what the
+// configuration leaves out has not gone.
+func TestReloadsWhileADeviceHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := &hanging{MapFS: sysOf(twoCards(t)), dir: "class/net/ens1f0np0/speed", release: make(chan struct{})}
+		devices := NewDevices(host.Sources{Sys: files, Ethtool: host.ReadEthtool(twoCards(t))})
+		reload := func(rawStats ...string) func() (series, string) {
+			options := hostOptions()
+			options.RawStats, options.Exclude = rawStats, regexp.MustCompile("^mlx5_0$")
+			return scrapes(t, NewHost(testCatalog(t), devices, options))
+		}
+		all := scrapes(t, NewHost(testCatalog(t), devices, hostOptions()))
+		if _, failed := all(); failed != "ens1f0np0" {
+			t.Errorf("%s failed", failed)
+		}
+		var last func() (series, string)
+		for i := range 3 {
+			last = reload("rx_bytes_phy")
+			got, failed := last()
+			if n := files.opens.Load(); n != 1 || failed != "ens1f0np0" {
+				t.Errorf("reload %d: %d reads hang, %s failed", i, n, failed)
+			}
+			got.has(t, `roce_nic_raw_stat{name="rx_bytes_phy",port="ens2f0np0"}`, 2)
+			got.lacks(t, "roce_nic_", "ens1f0np0")
+			got.lacks(t, "mlx5_0")
+		}
+		close(files.release)
+		synctest.Wait()
+		got, failed := last() // What the first configuration read has no raw statistics.
+		if failed != "" {
+			t.Errorf("it came back: %s failed", failed)
+		}
+		got.has(t, `roce_nic_raw_stat{name="rx_bytes_phy",port="ens1f0np0"}`, 1)
+	})
+}
+
+// The devices are those of the last list while a new one does not come, less
+// those that a new configuration leaves out.
+func TestReloadWhileTheListHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := &hanging{MapFS: sysOf(twoCards(t)), dir: "nowhere", release: make(chan struct{})}
+		devices := NewDevices(host.Sources{Sys: files, Ethtool: host.ReadEthtool(twoCards(t))})
+		scrapes(t, NewHost(testCatalog(t), devices, hostOptions()))()
+		files.dir = "class/net/ens1f0np0/type"
+		options := hostOptions()
+		options.Timeout, options.Exclude = time.Second, regexp.MustCompile("^ens1f0np0$")
+		all := NewHost(testCatalog(t), devices, hostOptions())
+		if _, failed := scrapes(t, all)(); failed != "ens1f0np0 ens2f0np0 mlx5_0 mlx5_1" { // The list took all the time.
+			t.Errorf("%s failed", failed)
+		}
+		got, failed := scrapes(t, NewHost(testCatalog(t), devices, options))()
+		if failed != "" || files.opens.Load() != 1 {
+			t.Errorf("%s failed, %d reads hang", failed, files.opens.Load())
+		}
+		got.has(t, `roce_port_receive_bytes_total{port="ens2f0np0"}`, 2)
+		got.lacks(t, "roce_port_", "ens1f0np0")
+		close(files.release)
+	})
+}
+
+// sysOf is the part of a capture that is /sys.
+func sysOf(capture fstest.MapFS) fstest.MapFS {
+	files := fstest.MapFS{}
+	for name, f := range capture {
+		if name, ok := strings.CutPrefix(name, "sys/"); ok {
+			files[name] = f
+		}
+	}
+	return files
+}
+
+// scrapes collects with a second for each scrape, and says which sources
+// failed.
+func scrapes(t *testing.T, h *Host) func() (series, string) {
+	return func() (series, string) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		reading, _ := h.Collect(ctx)
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("the scrape took %s", took)
+		}
+		var failed []string
+		for _, s := range reading.Sources {
+			if s.Err != nil {
+				failed = append(failed, s.Name)
+			}
+		}
+		return parse(t, text(t, h.catalog, reading)), strings.Join(failed, " ")
+	}
+}
+
+// A rtnl is the lock of the kernel that ethtool takes, and some files do.
+type rtnl struct {
+	fstest.MapFS
+	host.Ethtool
+	held    atomic.Bool
+	release chan struct{}
+	waiting atomic.Int32
+}
+
+func (r *rtnl) wait() {
+	if r.held.Load() {
+		r.waiting.Add(1)
+		<-r.release
+		r.waiting.Add(-1)
+	}
+}
+
+func (r *rtnl) Driver(name string) (host.Driver, error) { r.wait(); return r.Ethtool.Driver(name) }
+
+func (r *rtnl) Statistics(name string) (map[string]uint64, error) {
+	r.wait()
+	return r.Ethtool.Statistics(name)
+}
+
+func (r *rtnl) Open(name string) (fs.File, error) {
+	for _, locked := range []string{"/carrier", "/speed", "/duplex", "/phys_port_name", "/phys_switch_id", "/phys_port_id", "/bonding/slaves"} {
+		if strings.HasSuffix(name, locked) {
+			r.wait()
+		}
+	}
+	return r.MapFS.Open(name)
+}
+
+// A NIC whose firmware hangs does so in a call of ethtool that holds the
+// kernel's lock of network devices. The others get no answers then, but what
+// needs none goes on, of all of them.
+func TestLockOfTheKernelIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		capture := hosttest.Rails(t, "testdata/hosts/connectx.txt", 8, 100)
+		lock := &rtnl{MapFS: sysOf(capture), Ethtool: host.ReadEthtool(capture), release: make(chan struct{})}
+		devices := NewDevices(host.Sources{Sys: lock, Ethtool: lock, DCB: host.ReadDCB(capture), Clock: func() time.Time { return time.Time{} }})
+		ports := func(format string) (names []string) {
+			for i := range 8 {
+				names = append(names, fmt.Sprintf(format, i+1))
+			}
+			return names
+		}
+		nics := strings.Join(ports("ens%df0np0"), " ")
+		asked := func(s series) series { // Those that hang on the answers.
+			found := series{}
+			for name, value := range s {
+				if strings.HasPrefix(name, "roce_nic_") || strings.HasPrefix(name, "roce_pfc_") || strings.HasPrefix(name, "roce_pause_") ||
+					strings.HasPrefix(name, "roce_pcie_stall_") || strings.HasPrefix(name, "roce_port_") && (strings.Contains(name, "_total{") && !strings.HasPrefix(name, "roce_port_receive_errors_total{") ||
+					strings.HasPrefix(name, "roce_port_speed_") || strings.HasPrefix(name, "roce_port_dscp_")) {
+					found[name] = value
+				}
+			}
+			return found
+		}
+		lock.held.Store(true) // Already when the exporter starts.
+		scrape := scrapes(t, NewHost(testCatalog(t), devices, hostOptions()))
+		got, failed := scrape()
+		got.lacks(t, "roce_port_info")
+		if failed != nics {
+			t.Errorf("from the start: %s failed", failed)
+		}
+		lock.held.Store(false)
+		close(lock.release)
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		whole, failed := scrape()
+		if failed != "" {
+			t.Fatalf("%s failed", failed)
+		}
+
+		lock.release = make(chan struct{})
+		lock.held.Store(true)
+		want := maps.Clone(whole)
+		for name := range asked(whole) {
+			delete(want, name)
+		}
+		for i := range 20 { // Longer than the facts are kept.
+			got, failed := scrape()
+			if failed != nics || lock.waiting.Load() != 8 {
+				t.Errorf("scrape %d: %s failed, %d wait", i, failed, lock.waiting.Load())
+			}
+			same(t, got, want)
+			for _, port := range ports("ens%df0np0") {
+				got.some(t, "roce_port_receive_errors_total{", port)
+				got.some(t, "roce_port_mtu_bytes{", port)
+				got.some(t, "roce_port_oper_up{", port)
+				got.some(t, "roce_pcie_link_width_lanes{", port)
+				got.some(t, "roce_port_info{", port)
+			}
+			time.Sleep(time.Minute)
+		}
+		lock.held.Store(false)
+		close(lock.release)
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		got, failed = scrape()
+		if failed != "" || lock.waiting.Load() != 0 {
+			t.Errorf("%s failed, %d wait", failed, lock.waiting.Load())
+		}
+		same(t, got, whole)
+	})
+}
+
+// What a network device answered late stands beside files that are new.
+func TestAnswersAreLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := card{netdev: "ens1f0np0", driver: "mlx5_core", net: []string{"statistics/rx_errors = 1"}, statistics: []string{"rx_bytes_phy: 1"}}
+		capture := hostOf(t, c)
+		lock := &rtnl{MapFS: sysOf(capture), Ethtool: host.ReadEthtool(capture), release: make(chan struct{})}
+		lock.held.Store(true)
+		scrape := scrapes(t, NewHost(testCatalog(t), NewDevices(host.Sources{Sys: lock, Ethtool: lock}), hostOptions()))
+		got, failed := scrape()
+		got.has(t, `roce_port_receive_errors_total{port="ens1f0np0"}`, 1)
+		got.lacks(t, "roce_port_receive_bytes_total")
+		if failed != "ens1f0np0" {
+			t.Errorf("%s failed", failed)
+		}
+		close(lock.release)
+		synctest.Wait()
+		lock.MapFS["devices/pci0000:00/0000:01:00.0/net/ens1f0np0/statistics/rx_errors"].Data = []byte("2\n")
+		got, failed = scrape()
+		got.has(t, `roce_port_receive_errors_total{port="ens1f0np0"}`, 2)
+		got.has(t, `roce_port_receive_bytes_total{port="ens1f0np0"}`, 1)
+		if failed != "" {
+			t.Errorf("%s failed", failed)
+		}
 	})
 }
 
@@ -148,12 +371,17 @@ func TestADeviceIsPulled(t *testing.T) {
 
 // Functions of containers come and go under new names: not all are remembered.
 func TestManyDevicesHaveGone(t *testing.T) {
-	known := map[string]*device[int]{}
+	known, before := map[string]*device{}, map[string]bool{}
+	hangs := know(known, before, []string{"hangs"})[0]
+	hangs.rdma.running = &landing[told[*host.RDMA]]{}
 	for i := range 1000 {
-		know(known, []string{"eth" + string(rune('0'+i%10)) + strings.Repeat("x", i/10)})
+		know(known, before, []string{"eth" + string(rune('0'+i%10)) + strings.Repeat("x", i/10)})
 	}
-	if len(known) > maxGone+1 {
-		t.Errorf("%d devices are remembered", len(known))
+	if len(known) > maxGone+2 || len(before) > maxGone+2 {
+		t.Errorf("%d devices are remembered, %d of them by name", len(known), len(before))
+	}
+	if known["hangs"] != hangs.device {
+		t.Error("a device is forgotten that is still being read")
 	}
 }
 
@@ -263,14 +491,18 @@ func TestScrapesSideBySide(t *testing.T) {
 	wg.Wait()
 }
 
-// A card of InfiniBand has the driver of one of Ethernet.
+// A card of InfiniBand has the driver of one of Ethernet. That it is one is all
+// that is said of it.
 func TestInfiniBandIsNoEthernet(t *testing.T) {
 	got, _ := readHost(t, hostOf(t,
-		card{netdev: "ib0", rdma: "mlx5_0", driver: "mlx5_core", net: []string{"type = 32"}, statistics: []string{"rx_bytes_phy: 1"}, ib: []string{"ports/1/link_layer = InfiniBand", "ports/1/hw_counters/np_cnp_sent = 7"}},
+		card{netdev: "ib0", rdma: "mlx5_0", driver: "mlx5_core", net: []string{"type = 32"}, statistics: []string{"rx_bytes_phy: 1"}, ib: []string{"ports/1/link_layer = InfiniBand", "ports/1/state = 4: ACTIVE", "ports/1/rate = 400 Gb/sec (4X NDR)", "ports/1/hw_counters/np_cnp_sent = 7"}},
 		card{netdev: "ens2f0np0", driver: "mlx5_core", net: []string{"type = 1"}, statistics: []string{"rx_bytes_phy: 2"}},
 	))
 	got.lacks(t, "ib0")
-	got.lacks(t, "mlx5_0")
+	if all := got.with("mlx5_0"); len(all) != 1 {
+		t.Errorf("want the port's identity alone, got %v", all)
+	}
+	got.some(t, "roce_rdma_port_info{", "mlx5_0", `link_layer="InfiniBand"`)
 	got.has(t, `roce_port_receive_bytes_total{port="ens2f0np0"}`, 2)
 }
 

@@ -48,7 +48,7 @@ func LabelValues() []Label {
 		{"os_version", "version of SONiC"},
 		{"device", "RDMA device: `mlx5_0`"},
 		{"rdma_port", "port of the RDMA device, from `1`"},
-		{"link_layer", "of the RDMA port: `Ethernet`; empty where the driver does not tell"},
+		{"link_layer", "of the RDMA port: `Ethernet`, or `InfiniBand`, and then the port has no other series; empty where the driver does not tell"},
 		{"board_id", "of the RDMA device, where the driver tells"},
 		{"trust", "`dscp`, `pcp`"},
 		{"severity", "of a NIC's own guard against sending pause: `warning`, `error`"},

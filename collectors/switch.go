@@ -97,7 +97,7 @@ func (s *Switch) Collect(ctx context.Context) (Reading, error) {
 	for i, n := range namespaces {
 		wg.Go(func() {
 			o := &outcomes[i]
-			o.reading, o.age, o.err = n.flight.get(ctx, s.options.Timeout, func(ctx context.Context) *sonic.Reading {
+			o.reading, o.age, o.err = n.flight.get(ctx, s.options.Timeout, nil, func(ctx context.Context) *sonic.Reading {
 				return n.reader.Read(ctx, patience)
 			})
 		})

@@ -196,7 +196,8 @@ func (p *PortState) set(gauge Quantity, value float64) {
 var firmware = map[string]string{mlx5: "28.39.1002 (MT_0000000838)", ice: "4.40 0x8001c96b 1.3534.0", bnxt: "229.0.154.0/pkg 229.1.123.0"}
 
 // pause lets the peer of a port stop it for a share of the time. A switch that
-// cannot send fills up and stops others in its turn, until little is left.
+// cannot send fills up and stops those who send through it in its turn, until
+// little is left. Nothing comes from a spine to go to another.
 func (s *scene) pause(p *Port, share float64) {
 	state := &s.ports[p.index]
 	if share < 0.02 || share <= state.Paused {
@@ -211,7 +212,7 @@ func (s *scene) pause(p *Port, share float64) {
 	node := &s.nodes[p.Node.index]
 	node.PoolWatermark = max(node.PoolWatermark, (0.2+0.5*share)*poolSize)
 	for _, other := range p.Node.Ports {
-		if other != p && other.ASIC == p.ASIC {
+		if other != p && other.ASIC == p.ASIC && !(p.isUplink() && other.isUplink()) {
 			s.ports[other.index].set(GroupWatermark, (0.5+2*share)*mebibyte)
 			s.ports[other.index].set(HeadroomWatermark, 0.5*share*headroomSize)
 			s.pause(other.Peer, share*propagation)

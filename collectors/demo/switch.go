@@ -142,7 +142,7 @@ func (n *Node) Facts(m Moment, asic int) Tables {
 	for _, p := range n.onASIC(asic) {
 		port := m.Port(p)
 		p.putConfig(t, port, state)
-		p.putState(t, port, m.Port(p.Peer))
+		p.putState(t, port)
 		p.putObjects(t, port, state)
 	}
 	return t
@@ -312,7 +312,7 @@ func (p *Port) putConfig(t Tables, port *PortState, state *NodeState) {
 func megabits(bits float64) string { return strconv.Itoa(int(bits / 1e6)) }
 
 // putState adds what a port has come to, and what is at its other end.
-func (p *Port) putState(t Tables, port, peer *PortState) {
+func (p *Port) putState(t Tables, port *PortState) {
 	oper := "down"
 	if port.Up {
 		oper = "up"

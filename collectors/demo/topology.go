@@ -57,11 +57,11 @@ type Port struct {
 	place int // Of the node's ports.
 }
 
+// isUplink says whether the port of a leaf goes to a spine.
+func (p *Port) isUplink() bool { return p.Peer.Node.Tier == Spine }
+
 // IsBackplane says whether the port is between two ASICs of a switch.
 func (p *Port) IsBackplane() bool { return p.Peer.Node == p.Node }
-
-// asic is what forwards behind the port.
-func (p *Port) asic() [2]int { return [2]int{p.Node.index, p.ASIC} }
 
 const (
 	gigabit   = 1e9

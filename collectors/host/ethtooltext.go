@@ -30,11 +30,19 @@ func ParseDriver(text string) Driver {
 	return d
 }
 
+// brokenLines are lines of a text that are no statistics.
+type brokenLines struct {
+	first string
+	count int
+}
+
+func (b *brokenLines) Error() string { return fmt.Sprintf("no statistic: %.40q", b.first) }
+
 // ParseStatistics reads what ethtool -S prints. A line that is none costs that
 // line, and the error tells of the first.
 func ParseStatistics(text string) (map[string]uint64, error) {
 	s := newStatistics(strings.Count(text, "\n"))
-	var failed error
+	var broken brokenLines
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || line == "NIC statistics:" || line == "no stats available" || strings.HasPrefix(line, "# ") {
@@ -43,14 +51,17 @@ func ParseStatistics(text string) (map[string]uint64, error) {
 		name, value, ok := cutLast(line, ":") // "[0]: rx_bytes: 5"
 		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64)
 		if !ok || err != nil {
-			if failed == nil {
-				failed = fmt.Errorf("no statistic: %q", line)
+			if broken.count++; broken.count == 1 {
+				broken.first = line
 			}
 			continue
 		}
 		s.add(name, n)
 	}
-	return s.values, failed
+	if broken.count > 0 {
+		return s.values, &broken
+	}
+	return s.values, nil
 }
 
 // statistics drops names that are there twice: whose value is whose nobody
@@ -92,9 +103,14 @@ func (c ethtoolCapture) Driver(name string) (Driver, error) {
 }
 
 func (c ethtoolCapture) Statistics(name string) (map[string]uint64, error) {
-	text, err := readText(c.files, path.Join("ethtool", name, "statistics"))
+	file := path.Join("ethtool", name, "statistics")
+	text, err := readText(c.files, file)
 	if err != nil {
 		return nil, err
 	}
-	return ParseStatistics(text)
+	values, err := ParseStatistics(text)
+	if err != nil {
+		return values, fmt.Errorf("%s: %w", file, err)
+	}
+	return values, nil
 }

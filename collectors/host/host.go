@@ -26,7 +26,8 @@ type Ethtool interface {
 	// Driver is what ethtool -i prints.
 	Driver(name string) (Driver, error)
 	// Statistics is what ethtool -S prints: names as the driver spells them,
-	// less blanks around them. A name that is there twice is left out.
+	// less blanks around them. A name that is there twice is left out. Of a
+	// text that is broken in places, the rest comes with the error.
 	Statistics(name string) (map[string]uint64, error)
 }
 
@@ -84,6 +85,13 @@ type Skipped struct {
 	Raced      int // Statistics that changed their names while they were read.
 }
 
+func (s *Skipped) add(other Skipped) {
+	s.Unreadable += other.Unreadable
+	s.Unparsable += other.Unparsable
+	s.Missing += other.Missing
+	s.Raced += other.Raced
+}
+
 // An Inventory is what devices there are, by the names that are their
 // sources' names.
 type Inventory struct {
@@ -103,6 +111,7 @@ const (
 // A Netdev is a network device. What is nil or NaN has no value.
 type Netdev struct {
 	Name      string
+	Known     bool // False: its driver has not said who it is, yet.
 	Kind      string
 	Driver    string // The table's name of it: that of the PCI driver.
 	Firmware  string

@@ -153,8 +153,8 @@ func TestDeviceHangs(t *testing.T) {
 	}
 }
 
-// While a device hangs in the kernel it may hold the RTNL lock. List and RDMA
-// devices do without the files that need it.
+// While a device hangs in the kernel it may hold the RTNL lock. List, RDMA
+// devices and the files of network devices do without those that need it.
 func TestLockOfTheKernelIsHeld(t *testing.T) {
 	for _, name := range []string{"connectx", "bond"} {
 		f := readTree(t, name+".txt")
@@ -173,11 +173,68 @@ func TestLockOfTheKernelIsHeld(t *testing.T) {
 		if _, err := r.List(); err != nil {
 			t.Error(err)
 		}
+		for _, name := range found.Netdevs {
+			if _, err := r.ReadFiles(name); err != nil {
+				t.Error(err)
+			}
+		}
 		for _, name := range found.RDMA {
 			if _, err := r.ReadRDMA(name); err != nil {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// A call of ethtool, which sleeps while it waits for the lock, comes before the
+// files that do not.
+func TestEthtoolWaitsFirst(t *testing.T) {
+	for _, name := range []string{"ens1f0np0", "ens1f0v0"} {
+		f := readTree(t, "connectx.txt")
+		r := newReader(t, f, Options{})
+		if _, err := r.ReadNetdev(name); err != nil {
+			t.Fatal(err)
+		}
+		asked := false
+		r.Ethtool = fakeEthtool{statistics: func() map[string]uint64 { return nil }, called: func() { asked = true }}
+		f.opened = func(file string) {
+			if strings.HasSuffix(file, "/speed") && !asked {
+				t.Errorf("%s: %s comes first", name, file)
+			}
+		}
+		if _, err := r.ReadNetdev(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Who a driver said that it is holds as long as it says nothing else.
+func TestDriverIsRemembered(t *testing.T) {
+	r := newReader(t, readTree(t, "bond.txt"), Options{})
+	now := time.Unix(1e9, 0)
+	r.now = func() time.Time { return now }
+	r.Ethtool = fakeEthtool{driver: Driver{Firmware: "1.2"}}
+	if n, err := r.ReadFiles("ens1f0np0"); err != nil || n.Known {
+		t.Errorf("before it was asked: %+v, %v", n, err)
+	}
+	if _, err := r.ReadNetdev("ens1f0np0"); err != nil {
+		t.Fatal(err)
+	}
+	for range 15 {
+		now = now.Add(time.Minute)
+		if _, err := r.ReadNetdev("ens1f1np1"); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := r.With(Options{}).ReadFiles("ens1f0np0"); err != nil || !n.Known || n.Firmware != "1.2" {
+			t.Fatalf("%+v, %v", n, err)
+		}
+	}
+	if n, err := r.ReadFiles("ens1f1np1"); err != nil || n.Firmware != "1.2" {
+		t.Errorf("%+v, %v", n, err)
+	}
+	now = now.Add(time.Hour)
+	if _, err := r.ReadNetdev("ens1f1np1"); err != nil || len(r.drivers) != 1 {
+		t.Errorf("%d remembered, %v", len(r.drivers), err)
 	}
 }
 
@@ -191,7 +248,7 @@ func TestDriverDoesNotAnswer(t *testing.T) {
 	if !errors.Is(err, syscall.ENODEV) {
 		t.Errorf("error %v", err)
 	}
-	if n == nil || n.MTU == nil || *n.MTU != 9000 || n.Ethtool != nil || n.Netdev != nil || n.Frames != nil {
+	if n == nil || n.MTU == nil || *n.MTU != 9000 || n.Netdev[0] != 777 || n.Ethtool != nil || n.Frames != nil {
 		t.Errorf("%+v", n)
 	}
 	if d, err := r.ReadRDMA("mlx5_0"); err != nil || d.Ports[0].Counters[0] != 250 {
@@ -206,19 +263,30 @@ func TestDriverDoesNotAnswer(t *testing.T) {
 type fakeEthtool struct {
 	driver     Driver
 	statistics func() map[string]uint64
+	called     func() // nil: nothing happens.
 	err        error
 }
 
-func (f fakeEthtool) Driver(string) (Driver, error) { return f.driver, f.err }
+func (f fakeEthtool) call() {
+	if f.called != nil {
+		f.called()
+	}
+}
+
+func (f fakeEthtool) Driver(string) (Driver, error) {
+	f.call()
+	return f.driver, f.err
+}
 
 func (f fakeEthtool) Statistics(string) (map[string]uint64, error) {
+	f.call()
 	if f.err != nil || f.statistics == nil {
 		return nil, f.err
 	}
 	return f.statistics(), nil
 }
 
-// The driver's statistics could not be paired: no other counters stand in for
+// The driver's statistics could not be paired: those of DCB do not stand in for
 // them, and the device is not failed.
 func TestStatisticsRaced(t *testing.T) {
 	r := newReader(t, readTree(t, "connectx.txt"), Options{})
@@ -227,7 +295,7 @@ func TestStatisticsRaced(t *testing.T) {
 	if err != nil || n.Skipped != (Skipped{Raced: 1}) && n.Skipped.Raced != 1 {
 		t.Fatalf("%+v, %v", n, err)
 	}
-	if n.Ethtool != nil || n.Netdev != nil || n.Frames != nil || n.PauseSeen != nil {
+	if n.Ethtool != nil || n.Frames != nil || n.PauseSeen != nil {
 		t.Errorf("values %+v", n)
 	}
 	if n.Firmware != "1.2" || n.DCB == nil {
@@ -270,6 +338,62 @@ func TestPFCMovesWhileStatisticsAreRead(t *testing.T) {
 			}
 			if c.raced == 0 && !math.IsNaN(n.Ethtool[pause]) || c.raced == 1 && n.Ethtool != nil {
 				t.Errorf("values %v", n.Ethtool)
+			}
+		})
+	}
+}
+
+// A capture was edited, or broke on its way: a line that is no statistic costs
+// itself.
+func TestStatisticsAreBroken(t *testing.T) {
+	f := readTree(t, "connectx.txt")
+	f.files["ethtool/ens1f0np0/statistics"] = &fstest.MapFile{Data: []byte("NIC statistics:\n  rx_bytes_phy: 5\n  rx_prio3_pause: -7\n  module\n")}
+	n, err := newReader(t, f, Options{}).ReadNetdev("ens1f0np0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Ethtool[index(t, wanted.Ethtool, "rx_bytes_phy")] != 5 || !math.IsNaN(n.Ethtool[index(t, wanted.Ethtool, "rx_prio3_pause")]) || n.DCB == nil {
+		t.Errorf("%+v", n)
+	}
+	delete(f.errors, "proc/sys/net/ipv4/conf/ens1f0np0/rp_filter")
+	n, _ = newReader(t, f, Options{}).ReadNetdev("ens1f0np0")
+	if want := `ethtool/ens1f0np0/statistics: no statistic: "rx_prio3_pause: -7"`; n.Skipped.Unparsable != 2 || n.Note != want {
+		t.Errorf("%+v, %s", n.Skipped, n.Note)
+	}
+}
+
+// A counter that the port has is the port's, also when it cannot be read: the
+// device's of the same name does not stand in for it.
+func TestCountersOfThePortCannotBeRead(t *testing.T) {
+	const dir = "sys/class/infiniband/mlx5_0/"
+	for _, c := range []struct {
+		name, port string
+		want       [3]float64 // np_cnp_sent, rp_cnp_handled, out_of_sequence; -1: none.
+		skipped    Skipped
+	}{
+		{"rubbish", "ports/1/hw_counters/np_cnp_sent = seven", [3]float64{-1, 20, 30}, Skipped{Unparsable: 1}},
+		{"refused", "ports/1/hw_counters/np_cnp_sent ! EIO", [3]float64{-1, 20, 30}, Skipped{Unreadable: 1}},
+		{"no value", "ports/1/hw_counters/np_cnp_sent ! EOPNOTSUPP", [3]float64{-1, 20, 30}, Skipped{}},
+		{"its own", "ports/1/hw_counters/np_cnp_sent = 1", [3]float64{1, 20, 30}, Skipped{}},
+		{"no such file", "ports/1/hw_counters/lifespan = 10", [3]float64{10, 20, 30}, Skipped{}},
+		{"none at all", "ports/1/link_layer = Ethernet", [3]float64{10, 20, 30}, Skipped{}},
+		{"the directory is refused", "ports/1/hw_counters ! EIO", [3]float64{-1, -1, -1}, Skipped{Unreadable: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newReader(t, parseTree(t, dir+"device/uevent + DRIVER=mlx5_core\n"+dir+"ports/1/state = 4: ACTIVE\n"+
+				dir+"hw_counters/np_cnp_sent = 10\n"+dir+"hw_counters/rp_cnp_handled = 20\n"+dir+"hw_counters/out_of_sequence = 30\n"+dir+c.port+"\n"), Options{})
+			d, err := r.ReadRDMA("mlx5_0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, name := range []string{"np_cnp_sent", "rp_cnp_handled", "out_of_sequence"} {
+				got := d.Ports[0].HWCounters[index(t, wanted.HWCounters, name)]
+				if math.IsNaN(got) != (c.want[i] < 0) || c.want[i] >= 0 && got != c.want[i] {
+					t.Errorf("%s is %v, not %v", name, got, c.want[i])
+				}
+			}
+			if d.Skipped != c.skipped {
+				t.Errorf("%+v, %s", d.Skipped, d.Note)
 			}
 		})
 	}

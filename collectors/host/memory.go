@@ -30,11 +30,12 @@ type node struct {
 	entries []fs.DirEntry // Of a directory.
 }
 
+// NewMemory returns an empty Memory.
 func NewMemory() *Memory {
 	return &Memory{nodes: map[string]*node{".": {name: ".", mode: fs.ModeDir | 0o755}}}
 }
 
-// add adds a node and the directories above it. One that is there already gets
+// Add adds a node and the directories above it. One that is there already gets
 // the new content.
 func (m *Memory) Add(name string, mode fs.FileMode, data []byte) error {
 	if !fs.ValidPath(name) {
@@ -106,6 +107,7 @@ func (m *Memory) find(op, name string, last bool) (*node, error) {
 	return m.nodes[at], nil
 }
 
+// Open is that of fs.FS.
 func (m *Memory) Open(name string) (fs.File, error) {
 	n, err := m.find("open", name, true)
 	if err != nil {
@@ -114,6 +116,7 @@ func (m *Memory) Open(name string) (fs.File, error) {
 	return &opened{node: n, Reader: bytes.NewReader(n.data)}, nil
 }
 
+// Stat is that of fs.StatFS.
 func (m *Memory) Stat(name string) (fs.FileInfo, error) {
 	n, err := m.find("stat", name, true)
 	if err != nil {
@@ -122,6 +125,7 @@ func (m *Memory) Stat(name string) (fs.FileInfo, error) {
 	return n, nil
 }
 
+// Lstat is that of fs.ReadLinkFS.
 func (m *Memory) Lstat(name string) (fs.FileInfo, error) {
 	n, err := m.find("lstat", name, false)
 	if err != nil {
@@ -130,6 +134,7 @@ func (m *Memory) Lstat(name string) (fs.FileInfo, error) {
 	return n, nil
 }
 
+// ReadLink is that of fs.ReadLinkFS.
 func (m *Memory) ReadLink(name string) (string, error) {
 	n, err := m.find("readlink", name, false)
 	if err != nil {
@@ -141,6 +146,7 @@ func (m *Memory) ReadLink(name string) (string, error) {
 	return string(n.data), nil
 }
 
+// ReadDir is that of fs.ReadDirFS.
 func (m *Memory) ReadDir(name string) ([]fs.DirEntry, error) {
 	n, err := m.find("open", name, true)
 	if err != nil {

@@ -19,9 +19,25 @@ import (
 // read, twice.
 var ErrRaced = errors.New("the statistics changed while they were read")
 
-// ReadNetdev reads a network device. Both may be returned: what came, and why
-// its driver's statistics did not.
+// ReadNetdev reads a network device: its files, and its answers. Both may be
+// returned: what came, and why its driver's statistics did not.
 func (r *Reader) ReadNetdev(name string) (*Netdev, error) {
+	n, err := r.ReadFiles(name)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := r.Ask(n)
+	if answers == nil {
+		return nil, err
+	}
+	return n.With(answers), err
+}
+
+// ReadFiles reads what the kernel tells of a network device without its RTNL
+// lock: a device that hangs may hold it, and then nobody gets an answer of any
+// other. What Ask would find out is missing, but for who the driver said that
+// it is when it was asked last.
+func (r *Reader) ReadFiles(name string) (*Netdev, error) {
 	dir := path.Join("class/net", name)
 	if _, err := fs.Stat(r.Sys, dir); err != nil {
 		return nil, fmt.Errorf("network device: %w", err)
@@ -34,26 +50,81 @@ func (r *Reader) ReadNetdev(name string) (*Netdev, error) {
 	if exists(r.Sys, path.Join(dir, "bonding")) {
 		n.Kind = Bond
 	}
-	err := r.readDriver(n, t)
-	// DCB comes after the statistics: it is they that make mlx5 look at its
-	// PFC counters again. The files come last: they are the cheapest.
-	if n.Kind == Physical && err == nil {
-		n.DCB = r.readDCB(n, t)
-		err = r.verify(n, t)
+	if k, ok := recall(r, r.drivers, r.driverKey(name)); ok {
+		n.identify(k.value)
 	}
 	n.readState(t, dir)
 	n.readSysctls(tally{r.Proc, &n.Skipped, &n.Note})
 	r.readPCIe(n, d, t)
-	if n.Kind == Physical && err == nil && n.Ethtool != nil {
-		n.readStatistics(t, dir, r.options.Wanted)
+	if n.Kind == Physical || n.Kind == "" { // Of the latter the driver may yet say what it is.
+		n.Netdev = newValues(r.options.Wanted.Netdev)
+		for i, name := range r.options.Wanted.Netdev {
+			if v := t.number(dir + "/" + name); v != nil {
+				n.Netdev[i] = *v
+			}
+		}
 	}
-	if _, gone := fs.Stat(r.Sys, dir); gone != nil { // What else is missing says nothing.
-		return nil, fmt.Errorf("network device: pulled while it was read: %w", gone)
-	}
-	if err != nil {
-		return n, fmt.Errorf("network device %s: %w", name, err)
+	if gone := r.stillThere(dir); gone != nil {
+		return nil, gone
 	}
 	return n, nil
+}
+
+// stillThere says that what is missing says nothing: the device was pulled.
+func (r *Reader) stillThere(dir string) error {
+	if _, err := fs.Stat(r.Sys, dir); err != nil {
+		return fmt.Errorf("network device: pulled while it was read: %w", err)
+	}
+	return nil
+}
+
+// Ask asks a network device for what needs the RTNL lock: ethtool, DCB, and the
+// files whose handlers take it (net/core/net-sysfs.c). n is what ReadFiles
+// said; the answers stand in a Netdev of their own, for With. Both may be
+// returned: what came, and why the driver's statistics did not.
+func (r *Reader) Ask(n *Netdev) (*Netdev, error) {
+	dir := path.Join("class/net", n.Name)
+	a := &Netdev{Name: n.Name, Known: true, Kind: n.Kind, Driver: n.Driver, Firmware: n.Firmware, PCI: n.PCI, OperUp: n.OperUp}
+	t := tally{r.Sys, &a.Skipped, &a.Note}
+	err := r.readDriver(a, t)
+	// DCB comes after the statistics: it is they that make mlx5 look at its
+	// PFC counters again.
+	if a.Kind == Physical && err == nil {
+		a.DCB = r.readDCB(a, t)
+		err = r.verify(a, t)
+	}
+	if a.Ethtool != nil && err == nil {
+		a.countFrames(r.options.Wanted.DCB)
+	}
+	// The files come last: a call of ethtool sleeps while it waits for the lock,
+	// these try again and again, on a processor of their own.
+	a.readLink(t, dir)
+	if gone := r.stillThere(dir); gone != nil {
+		return nil, gone
+	}
+	if err != nil {
+		return a, fmt.Errorf("network device %s: ethtool: %w", n.Name, err)
+	}
+	return a, nil
+}
+
+// With returns the device with the answers of Ask, which may be older.
+func (n *Netdev) With(answers *Netdev) *Netdev {
+	a, whole := answers, *n
+	whole.Known, whole.Kind, whole.Driver, whole.Firmware, whole.PCI = true, a.Kind, a.Driver, a.Firmware, a.PCI
+	whole.DCB, whole.PauseSeen, whole.Ethtool, whole.Frames, whole.Raw = a.DCB, a.PauseSeen, a.Ethtool, a.Frames, a.Raw
+	if whole.OperUp == nil {
+		whole.OperUp = a.OperUp
+	}
+	if whole.OperUp == nil || *whole.OperUp {
+		whole.Speed = a.Speed
+	}
+	if whole.Kind != Physical {
+		whole.Netdev = nil
+	}
+	whole.Skipped.add(a.Skipped)
+	whole.Note = cmp.Or(n.Note, a.Note)
+	return &whole
 }
 
 // readDriver asks the driver who it is and for its statistics.
@@ -61,31 +132,49 @@ func (r *Reader) readDriver(n *Netdev, t tally) error {
 	if r.Ethtool == nil {
 		return nil
 	}
-	driver, err := keep(r, r.drivers, n.Name+" "+r.index(n.Name), keepFor, func() (Driver, error) { return r.Ethtool.Driver(n.Name) })
+	hasStatistics := n.Kind == Physical || len(r.options.RawStats) > 0 && n.Kind != Bond
+	every := keepFor
+	if !hasStatistics {
+		every = 0 // Some call of ethtool comes before the files of readLink.
+	}
+	driver, err := keep(r, r.drivers, r.driverKey(n.Name), every, func() (Driver, error) { return r.Ethtool.Driver(n.Name) })
 	switch {
 	case err == nil:
-		n.Firmware = driver.Firmware
-		if n.Driver == "" {
-			n.Driver = driverName(driver.Name)
-		}
-		if n.PCI == "" && pciAddress.MatchString(driver.Bus) {
-			n.PCI = driver.Bus
-			n.Kind = cmp.Or(n.Kind, Physical) // A copy of /sys without its links.
-		}
+		n.identify(driver)
 	case !isNone(err):
 		return fmt.Errorf("driver: %w", err)
 	}
-	if n.Kind != Physical && len(r.options.RawStats) == 0 || n.Kind == Bond {
+	if n.Kind != Physical && !hasStatistics { // Of which kind it is the driver may have said.
 		return nil
 	}
 	return r.readEthtool(n, t)
+}
+
+// driverKey tells a device from another that had its name before.
+func (r *Reader) driverKey(name string) string { return name + " " + r.index(name) }
+
+// identify notes who the driver says that it is.
+func (n *Netdev) identify(driver Driver) {
+	n.Known = true
+	n.Firmware = driver.Firmware
+	if n.Driver == "" {
+		n.Driver = driverName(driver.Name)
+	}
+	if n.PCI == "" && pciAddress.MatchString(driver.Bus) {
+		n.PCI = driver.Bus
+		n.Kind = cmp.Or(n.Kind, Physical) // A copy of /sys without its links.
+	}
 }
 
 // readEthtool reads the driver's statistics.
 func (r *Reader) readEthtool(n *Netdev, t tally) error {
 	n.Ethtool, n.Raw, n.PauseSeen = nil, nil, nil
 	statistics, err := r.Ethtool.Statistics(n.Name)
+	broken, isBroken := errors.AsType[*brokenLines](err)
 	switch {
+	case isBroken:
+		t.skipped.Unparsable += broken.count
+		t.remark("%v", err)
 	case errors.Is(err, ErrRaced):
 		t.skipped.Raced++
 		t.remark("%v", err)
@@ -177,6 +266,27 @@ func (r *Reader) verify(n *Netdev, t tally) error {
 	return nil
 }
 
+// operUnknown is the operstate of a driver that does not tell, but of its
+// carrier.
+const operUnknown = "unknown"
+
+// readLink reads the files of the link for which the kernel takes RTNL.
+func (n *Netdev) readLink(t tally, dir string) {
+	if n.OperUp == nil {
+		if state, _ := readText(t.files, path.Join(dir, "operstate")); state == operUnknown {
+			if carrier := t.number(path.Join(dir, "carrier")); carrier != nil {
+				n.OperUp = new(*carrier == 1)
+			}
+		}
+	}
+	if n.OperUp != nil && !*n.OperUp {
+		return
+	}
+	if megabits := t.signed(path.Join(dir, "speed")); megabits != nil && *megabits > 0 && *megabits != math.MaxUint32 {
+		n.Speed = new(*megabits * 1e6 / 8)
+	}
+}
+
 // readState reads what the kernel knows of the device itself.
 func (n *Netdev) readState(t tally, dir string) {
 	if flags := t.text(path.Join(dir, "flags")); flags != "" {
@@ -190,19 +300,11 @@ func (n *Netdev) readState(t tally, dir string) {
 	case "":
 	case "up":
 		n.OperUp = new(true)
-	case "unknown": // The driver does not tell, but of its carrier.
-		if carrier := t.number(path.Join(dir, "carrier")); carrier != nil {
-			n.OperUp = new(*carrier == 1)
-		}
+	case operUnknown:
 	case "down", "lowerlayerdown", "notpresent", "dormant", "testing":
 		n.OperUp = new(false)
 	default:
 		t.unparsable(path.Join(dir, "operstate"), state)
-	}
-	if n.OperUp == nil || *n.OperUp {
-		if megabits := t.signed(path.Join(dir, "speed")); megabits != nil && *megabits > 0 && *megabits != math.MaxUint32 {
-			n.Speed = new(*megabits * 1e6 / 8)
-		}
 	}
 	n.MTU = t.number(path.Join(dir, "mtu"))
 	n.MAC = t.text(path.Join(dir, "address"))
@@ -242,22 +344,15 @@ func (n *Netdev) readSysctls(t tally) {
 // no PFC. Other drivers leave them 0.
 var countsPFC = []string{"mlx5_core", "bnxt_en", "ice", "hns3"}
 
-// readStatistics reads the kernel's counters of the device, and those of DCB.
-// They stand in for what its driver does not print, so they come with its
-// statistics or not at all: else a series would jump to another counter
-// whenever the driver does not answer.
-func (n *Netdev) readStatistics(t tally, dir string, wanted Wanted) {
-	n.Netdev = newValues(wanted.Netdev)
-	for i, name := range wanted.Netdev {
-		if v := t.number(dir + "/" + name); v != nil {
-			n.Netdev[i] = *v
-		}
-	}
-	n.Frames = newValues(wanted.DCB)
+// countFrames takes the frame counters of DCB. They stand in for what the
+// driver does not print, so they come with its statistics or not at all: else a
+// series would jump to another counter whenever the driver does not answer.
+func (n *Netdev) countFrames(wanted Fields) {
+	n.Frames = newValues(wanted)
 	if n.DCB == nil || !slices.Contains(countsPFC, n.Driver) {
 		return
 	}
-	for i, name := range wanted.DCB {
+	for i, name := range wanted {
 		counter, priority, _ := cutLast(name, "_")
 		p, err := strconv.ParseUint(priority, 10, 3)
 		if err != nil {

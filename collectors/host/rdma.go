@@ -40,9 +40,7 @@ func (r *Reader) ReadRDMA(name string) (*RDMA, error) {
 		device.Ports = append(device.Ports, r.readPort(device, number, netdev, t))
 	}
 	if len(device.Ports) == 1 && device.Ports[0].HWCounters != nil {
-		// A card in switchdev mode, and some drivers always, have counters of
-		// the device where others have those of the port.
-		t.counters(path.Join(dir, "hw_counters"), r.options.Wanted.HWCounters, device.Ports[0].HWCounters, device.Driver)
+		r.addDeviceCounters(device, t)
 	}
 	if _, gone := fs.Stat(r.Sys, dir); gone != nil { // What else is missing says nothing.
 		return nil, fmt.Errorf("RDMA device: pulled while it was read: %w", gone)
@@ -51,6 +49,29 @@ func (r *Reader) ReadRDMA(name string) (*RDMA, error) {
 		return device, fmt.Errorf("RDMA device %s: %w", name, err)
 	}
 	return device, nil
+}
+
+// addDeviceCounters reads the counters of a device of one port: a card in
+// switchdev mode, and some drivers always, have there what others have among
+// those of the port. What the port has a file of is the port's, whatever is in
+// that file.
+func (r *Reader) addDeviceCounters(device *RDMA, t tally) {
+	port := &device.Ports[0]
+	dir := path.Join("class/infiniband", device.Name)
+	if !exists(r.Sys, path.Join(dir, "hw_counters")) {
+		return
+	}
+	own, err := list(r.Sys, path.Join(dir, "ports", strconv.Itoa(port.Number), "hw_counters"))
+	if err != nil && !isNone(err) {
+		return // It was counted when the port was read.
+	}
+	wanted := slices.Clone(r.options.Wanted.HWCounters)
+	for i, name := range wanted {
+		if slices.Contains(own, name) {
+			wanted[i] = ""
+		}
+	}
+	t.counters(path.Join(dir, "hw_counters"), wanted, port.HWCounters, device.Driver)
 }
 
 // softRoCE is the driver of an RDMA device that is made of software.

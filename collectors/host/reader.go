@@ -16,13 +16,21 @@ import (
 // the host, and that cost the device something to tell.
 const keepFor = time.Minute
 
+// forgetAfter is when a device has gone that nobody asked for.
+const forgetAfter = 10 * time.Minute
+
 // A Reader reads the devices of a host, over and over. Different devices may
 // be read at the same time, and one that hangs keeps no other waiting.
 type Reader struct {
 	Sources
 	options Options
 	now     func() time.Time
+	*memory
+}
 
+// A memory is what is not read at every scrape. It is the same whatever the
+// options.
+type memory struct {
 	mu      sync.Mutex // Never held while something is read.
 	drivers map[string]kept[Driver]
 	payload map[string]kept[*float64]
@@ -30,10 +38,9 @@ type Reader struct {
 	roles   map[string]kept[bool]
 }
 
-// kept is what is not read at every scrape.
 type kept[T any] struct {
-	value T
-	since time.Time
+	value       T
+	since, used time.Time
 }
 
 // NewReader returns a Reader.
@@ -41,20 +48,35 @@ func NewReader(sources Sources, options Options) *Reader {
 	if sources.Clock == nil {
 		sources.Clock = time.Now
 	}
-	return &Reader{
-		Sources: sources, options: options, now: time.Now,
+	return &Reader{Sources: sources, options: options, now: time.Now, memory: &memory{
 		drivers: map[string]kept[Driver]{}, payload: map[string]kept[*float64]{}, gids: map[string]kept[*GIDs]{}, roles: map[string]kept[bool]{},
+	}}
+}
+
+// With returns a Reader of other options, which remembers what this one does.
+func (r *Reader) With(options Options) *Reader {
+	return &Reader{Sources: r.Sources, options: options, now: r.now, memory: r.memory}
+}
+
+// Selects says whether the options choose a name.
+func (r *Reader) Selects(name string) bool { return r.options.selected(name) }
+
+// recall returns what is remembered under a key, however old.
+func recall[T any](r *Reader, all map[string]kept[T], key string) (k kept[T], ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if k, ok = all[key]; ok {
+		k.used = r.now()
+		all[key] = k
 	}
+	return k, ok
 }
 
 // keep returns what is remembered under a key, or reads it. Errors are not
 // remembered.
 func keep[T any](r *Reader, all map[string]kept[T], key string, every time.Duration, read func() (T, error)) (T, error) {
 	now := r.now()
-	r.mu.Lock()
-	k, ok := all[key]
-	r.mu.Unlock()
-	if ok && now.Sub(k.since) < every {
+	if k, ok := recall(r, all, key); ok && now.Sub(k.since) < every {
 		return k.value, nil
 	}
 	value, err := read()
@@ -63,9 +85,9 @@ func keep[T any](r *Reader, all map[string]kept[T], key string, every time.Durat
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all[key] = kept[T]{value, now}
-	for other, k := range all { // Of devices that have gone.
-		if now.Sub(k.since) > 10*every {
+	all[key] = kept[T]{value, now, now}
+	for other, k := range all {
+		if now.Sub(k.used) > forgetAfter {
 			delete(all, other)
 		}
 	}
@@ -88,7 +110,7 @@ func (r *Reader) List() (Inventory, error) {
 	}
 	named := map[string]bool{}
 	for _, name := range look("class/infiniband") {
-		if !r.options.selected(name) {
+		if !r.Selects(name) {
 			continue
 		}
 		found.RDMA = append(found.RDMA, name)
@@ -102,7 +124,7 @@ func (r *Reader) List() (Inventory, error) {
 		}
 	}
 	for _, name := range look("class/net") {
-		if !r.options.selected(name) || !named[name] && !r.isKnown(name) || r.isRepresentor(name) || !r.isEthernet(name) {
+		if !r.Selects(name) || !named[name] && !r.isKnown(name) || r.isRepresentor(name) || !r.isEthernet(name) {
 			continue
 		}
 		found.Netdevs = append(found.Netdevs, name)

@@ -201,7 +201,7 @@ func print(out *strings.Builder, name string, v reflect.Value, field string) {
 			name += " " + field
 		}
 		for i := range v.NumField() {
-			if v.Type().Field(i).Name != "Name" {
+			if field := v.Type().Field(i).Name; field != "Name" && field != "Known" {
 				print(out, name, v.Field(i), v.Type().Field(i).Name)
 			}
 		}
