@@ -16,8 +16,8 @@ type ruleFile struct {
 	Groups []any `yaml:"groups"`
 }
 
-// rules reads a file of rules: the text of its groups, and what it means.
-func rules(t *testing.T, name string) (string, []any) {
+// groups reads a file of rules: the text of its groups, and what it means.
+func groups(t *testing.T, name string) (string, []any) {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -27,11 +27,7 @@ func rules(t *testing.T, name string) (string, []any) {
 	if !found {
 		t.Fatalf("%s has no groups", name)
 	}
-	var file ruleFile
-	if err := yaml.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
-	return text, file.Groups
+	return text, read[ruleFile](t, name).Groups
 }
 
 // The Prometheus operator takes the same rules as an object. The thresholds are
@@ -54,8 +50,8 @@ func TestPrometheusRule(t *testing.T) {
 		b.WriteString("    # What your Prometheus selects, its ruleSelector.\n    prometheus: k8s\n    role: alert-rules\nspec:\n  groups:\n")
 		var want []any
 		for _, name := range from.files {
-			text, groups := rules(t, name)
-			want = append(want, groups...)
+			text, meant := groups(t, name)
+			want = append(want, meant...)
 			for line := range strings.Lines(text) {
 				if line != "\n" {
 					line = "  " + line

@@ -8,33 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"gopkg.in/yaml.v3"
 )
-
-// An alert is what its rule says before it fires.
-type alert struct {
-	Alert  string
-	Labels map[string]string
-}
-
-// shippedAlerts are the rules of alerts.yml; one name may have several.
-func shippedAlerts(t *testing.T) []alert {
-	t.Helper()
-	data, err := os.ReadFile("alerts.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct{ Groups []struct{ Rules []alert } }
-	if err := yaml.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
-	var all []alert
-	for _, g := range file.Groups {
-		all = append(all, g.Rules...)
-	}
-	return all
-}
 
 // What changes something, of the commands that the runbook has.
 var changing = regexp.MustCompile("^(sudo config |sudo counterpoll |sudo ecnconfig|ip (link|addr|neigh) (set|add|flush)|dcb \\w+ (set|add)|mlnx_qos .*--|" +
@@ -67,7 +41,7 @@ func TestRunbook(t *testing.T) {
 	}
 	slices.Sort(headings)
 	var names []string
-	for _, a := range shippedAlerts(t) {
+	for _, a := range readAlerts(t) {
 		names = append(names, a.Alert)
 	}
 	slices.Sort(names)

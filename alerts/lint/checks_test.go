@@ -28,7 +28,7 @@ var checks = []check{
 	{"thresholds", thresholds},
 	{"no topk in alerts", noTopk},
 	{"pages wait", pagesWait},
-	{"state of the port", portState},
+	{"what it must ask", asks},
 	{"after a reboot", afterReboot},
 	{"missing history", missingHistory},
 	{"jobs", jobs},
@@ -304,22 +304,32 @@ func pagesWait(s *set, r *rule, complain func(string, ...any)) {
 	}
 }
 
-// What a port that is down last said is no news, and a port that was switched off
-// may be configured as it likes.
-func portState(s *set, r *rule, complain func(string, ...any)) {
-	need := map[string]string{
-		"RoCEPFCStorm": "oper_up", "RoCEPFCStormApprox": "oper_up", "RoCELinkSpeedDowngraded": "oper_up", "RoCEFDBEmptyOnActivePort": "oper_up",
-		"RoCENeighborMissing": "oper_up", "RoCEPFCMaskDrift": "admin_up", "RoCEMTUConfigDrift": "admin_up", "RoCEPFCWatchdogDisabled": "admin_up",
-	}[r.Alert]
-	if need == "" {
-		return
-	}
-	for name := range s.reads(r.expr) {
-		if strings.Contains(name, need) {
-			return
+// What some alerts must ask, or they are false: what a port that is down last said
+// is no news; a port that was switched off may be configured as it likes; where
+// the QoS maps could not be read nobody knows what is lossless.
+var mustAsk = map[string][]string{
+	"RoCEPFCStorm":                 {"roce_port_oper_up"},
+	"RoCEPFCStormApprox":           {"roce_port_oper_up"},
+	"RoCELinkSpeedDowngraded":      {"roce_port_oper_up"},
+	"RoCEFDBEmptyOnActivePort":     {"roce_port_oper_up", "roce_port_mode_info"},
+	"RoCENeighborMissing":          {"roce_port_oper_up"},
+	"RoCEPFCMaskDrift":             {"roce_port_admin_up", "roce_pfcwd_storm_active"},
+	"RoCEPFCMaskLost":              {"roce_pfcwd_storm_active"},
+	"RoCEPFCNotAsIntended":         {"roce_port_admin_up", "roce_pfcwd_storm_active"},
+	"RoCEMTUConfigDrift":           {"roce_port_admin_up"},
+	"RoCEPFCWatchdogDisabled":      {"roce_port_admin_up"},
+	"RoCELosslessDrops":            {"roce_queue_lossless", "roce_pg_lossless", "roce_port_oper_up"},
+	"RoCEPGHeadroomNearExhaustion": {"roce_pg_lossless"},
+	"RoCEECNNotConfigured":         {"roce_queue_lossless"},
+}
+
+func asks(s *set, r *rule, complain func(string, ...any)) {
+	read := s.reads(r.expr)
+	for _, name := range mustAsk[r.Alert] {
+		if !read[name] {
+			complain("does not ask %s", name)
 		}
 	}
-	complain("does not ask roce_port_%s", need)
 }
 
 // A node that boots has no mask and no MTU yet: a page about its configuration
@@ -421,12 +431,19 @@ func texts(s *set, r *rule, complain func(string, ...any)) {
 			}
 		}
 	}
+	for _, l := range []string{"node", "port", "priority", "queue", "peer"} {
+		if said := r.Annotations["summary"] + r.Annotations["description"]; got.may[l] && !strings.Contains(said, "$labels."+l) && (l != "port" || !got.must["device"]) {
+			complain("does not say $labels.%s", l)
+		}
+	}
 	// Browsers and code hosts make an anchor of a heading in small letters.
 	if !s.runbook[r.Alert] || !strings.HasSuffix(r.Annotations["runbook_url"], "RUNBOOK.md#"+strings.ToLower(r.Alert)) {
 		complain("runbook_url %q: no such heading in RUNBOOK.md", r.Annotations["runbook_url"])
 	}
 	if url := r.Annotations["dashboard_url"]; url != "" && !strings.Contains(url, "/d/roce-") {
 		complain("dashboard_url %q: /d/roce-…", url)
+	} else if got.must["fabric"] && r.Labels["layer"] != "meta" && !strings.Contains(url, "var-fabric={{ $labels.fabric }}") {
+		complain("dashboard_url %q does not choose the fabric", url)
 	}
 }
 

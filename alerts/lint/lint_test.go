@@ -68,10 +68,10 @@ const storm = `
     for: 1m
     labels: {severity: critical, layer: pfc, team: network}
     annotations:
-      summary: "{{ $labels.node }}"
-      description: A storm.
+      summary: "{{ $labels.node }} {{ $labels.port }}"
+      description: "Priority {{ $labels.priority }}."
       runbook_url: https://example.com/RUNBOOK.md#rocepfcstorm
-      dashboard_url: https://grafana.example.com/d/roce-switch
+      dashboard_url: https://grafana.example.com/d/roce-switch?var-fabric={{ $labels.fabric }}
 `
 
 // alone is a set of rules with one that is looked at, the last.
@@ -153,7 +153,7 @@ func TestBadRulesAreCaught(t *testing.T) {
 
 		{"no topk in alerts", but("expr: ", "expr: topk(5, roce_port_oper_up) and "), "topk in an alert"},
 		{"pages wait", but("for: 1m", "for: 30s"), "does not wait a minute"},
-		{"state of the port", but(" and on (fabric, node, port) port:roce_port_oper_up == 1", ""), "does not ask roce_port_oper_up"},
+		{"what it must ask", but(" and on (fabric, node, port) port:roce_port_oper_up == 1", ""), "does not ask roce_port_oper_up"},
 		{"after a reboot", but("layer: pfc", "layer: config"), "when the node booted"},
 		{"missing history", query(`port:roce_port_oper_up unless on (fabric, node, port) port:roce_port_oper_up offset 1d`), "fires where there is no history"},
 		{"missing history", query(`absent(port:roce_port_oper_up offset 1d)`), "fires where there is no history"},
@@ -166,8 +166,10 @@ func TestBadRulesAreCaught(t *testing.T) {
 		{"identity", but("port_priority:roce_pfc_paused:ratio_rate2m > on () group_left () roce:pfc_storm:threshold and on (fabric, node, port) port:roce_port_oper_up == 1", "roce_port_oper_up == 0"), "has no label node"},
 		{"identity", but("port_priority:roce_pfc_paused:ratio_rate2m > on () group_left () roce:pfc_storm:threshold and on (fabric, node, port) port:roce_port_oper_up == 1", "roce_port_oper_up * on (instance, job) group_left (fabric, node) instance_job:roce_node:info"), "has the label instance"},
 
-		{"texts", but("      description: A storm.\n", ""), "no description"},
+		{"texts", but("      description: \"Priority {{ $labels.priority }}.\"\n", ""), "no description"},
 		{"texts", but("$labels.node", "$labels.nodename"), "summary says $labels.nodename"},
+		{"texts", but(" {{ $labels.port }}", ""), "does not say $labels.port"},
+		{"texts", but("?var-fabric={{ $labels.fabric }}", ""), "does not choose the fabric"},
 		{"texts", but("#rocepfcstorm", "#rocestorm"), "no such heading"},
 		{"texts", but("alert: RoCEPFCStorm", "alert: RoCEPFCStorms"), "no such heading"},
 		{"texts", but("/d/roce-switch", "/switch"), "/d/roce-…"},

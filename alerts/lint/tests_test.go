@@ -12,15 +12,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// A testFile is one of promtool: what series come in, which alerts come out.
+// A testFile is one of promtool: what series come in.
 type testFile struct {
 	Tests []struct {
 		Name  string
 		Input []struct{ Series string } `yaml:"input_series"`
-		Cases []struct {
-			Alert  string           `yaml:"alertname"`
-			Alerts []map[string]any `yaml:"exp_alerts"`
-		} `yaml:"alert_rule_test"`
 	}
 }
 
@@ -43,30 +39,6 @@ func testFiles(t *testing.T) map[string]testFile {
 		all[filepath.Base(path)] = file
 	}
 	return all
-}
-
-// An alert that was never seen to fire, or never seen to be silent, is a guess.
-func TestEachAlertIsSeenFiringAndSilent(t *testing.T) {
-	fires, silent := map[string]bool{}, map[string]bool{}
-	for _, file := range testFiles(t) {
-		for _, test := range file.Tests {
-			for _, c := range test.Cases {
-				if len(c.Alerts) > 0 {
-					fires[c.Alert] = true
-				} else {
-					silent[c.Alert] = true
-				}
-			}
-		}
-	}
-	for name := range shipped(t).alerts() {
-		if !fires[name] {
-			t.Errorf("%s never fires in a test", name)
-		}
-		if !silent[name] && name != "RoCEWatchdogHeartbeat" {
-			t.Errorf("%s is never silent in a test", name)
-		}
-	}
 }
 
 // What targets may have beside: rules must not stumble over it.
