@@ -48,7 +48,7 @@ func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, std
 	}
 	command, err := app.Parse(args)
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "roce_exporter: %v%s (--help lists the flags)\n", err, fromEnvironment(app))
+		_, _ = fmt.Fprintf(stderr, "roce_exporter: %s%v%s (--help lists the flags)\n", wrongFlag(app, args, err), err, fromEnvironment(app))
 		return 2
 	}
 	if f.version {

@@ -275,7 +275,11 @@ func TestRun(t *testing.T) {
 		{"no capture", []string{"--replay", dir}, 1, "", "roce_exporter: --replay " + dir + ": not a capture: open meta.json: no such file or directory\n"},
 		{"bad telemetry path", []string{"--web.telemetry-path=metrics"}, 1, "", "roce_exporter: the telemetry path must be like /metrics, not \"metrics\"\n"},
 		{"unknown flag", []string{"--web.listen=:1"}, 2, "", "roce_exporter: unknown long flag '--web.listen' (--help lists the flags)\n"},
-		{"bad size", []string{"--runtime.memory-limit=1GB"}, 2, "", "roce_exporter: must be a size like 64MiB, or 0, not \"1GB\" (--help lists the flags)\n"},
+		{"bad size", []string{"--runtime.memory-limit=1GB"}, 2, "", "roce_exporter: --runtime.memory-limit: must be a size like 64MiB, or 0, not \"1GB\" (--help lists the flags)\n"},
+		{"bad expression", []string{"--host.device-include=("}, 2, "", "roce_exporter: --host.device-include: error parsing regexp: missing closing ): `(` (--help lists the flags)\n"},
+		{"bad duration of a command", []string{"capture", "--every", "15", dir}, 2, "", "roce_exporter: --every: time: missing unit in duration \"15\" (--help lists the flags)\n"},
+		{"bad expression of a command", []string{"demo", "history", "--out", dir, "--families", "("}, 2, "", "roce_exporter: --families: error parsing regexp: missing closing ): `(` (--help lists the flags)\n"},
+		{"one of two is bad", []string{"--log.level=warn", "--log.format=xml"}, 2, "", "roce_exporter: --log.format: enum value must be one of logfmt,json, got 'xml' (--help lists the flags)\n"},
 	} {
 		t.Run(test.situation, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
