@@ -279,7 +279,7 @@ func TestDriverDoesNotAnswer(t *testing.T) {
 	r := newReader(t, f, Options{})
 	r.Ethtool = fakeEthtool{err: syscall.ENODEV}
 	n, err := r.ReadNetdev("ens1f0np0")
-	if !errors.Is(err, syscall.ENODEV) {
+	if !errors.Is(err, syscall.ENODEV) || !strings.Contains(err.Error(), "namespace of the exporter, which must be the host's (--network=host, in a pod hostNetwork: true)") {
 		t.Errorf("error %v", err)
 	}
 	if n == nil || n.MTU == nil || *n.MTU != 9000 || n.Netdev[0] != 777 || n.Ethtool != nil || n.Frames != nil {
