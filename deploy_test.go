@@ -24,6 +24,8 @@ import (
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"gopkg.in/yaml.v3"
+
+	"roce_exporter/exporter"
 )
 
 // unitLines reads a unit of systemd: its settings in order, "Key=value".
@@ -265,6 +267,33 @@ func TestDaemonSet(t *testing.T) {
 	} {
 		if !ok {
 			t.Errorf("the pod needs %s", what)
+		}
+	}
+}
+
+// What the README gives to copy for a host is right.
+func TestREADMEOfAHost(t *testing.T) {
+	data, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(data), "\n## On a host\n")
+	_, config, _ := strings.Cut(text, "```yaml\n")
+	config, _, _ = strings.Cut(config, "```")
+	c, err := exporter.ReadConfig(strings.NewReader(config), "the README's configuration")
+	if err != nil || len(c.Host.RawStats) != 2 || c.Policy == nil || c.Policy.Ports[0].MTU != 9000 {
+		t.Errorf("%v: %+v", err, c)
+	}
+	_, run, _ := strings.Cut(text, "\ndocker run ")
+	run, _, _ = strings.Cut(run, "```")
+	_, args, _ := strings.Cut(run, " roce_exporter \\\n")
+	f, err := parseFlags(t, strings.Fields(args)...)
+	if err != nil || f.hostMode != on {
+		t.Fatalf("docker run: %q, %v", args, err)
+	}
+	for _, want := range []string{"--network=host ", "-v /sys:" + f.sysPath + ":ro ", "-v /proc:" + f.procPath + ":ro "} {
+		if !strings.Contains(run, want) {
+			t.Errorf("docker run has no %s", want)
 		}
 	}
 }
