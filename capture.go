@@ -55,7 +55,7 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 		}
 		taken, err := sampler.sample(ctx)
 		if errors.Is(err, host.ErrNoDevice) {
-			return fmt.Errorf("neither a switch nor a host with NICs: %w, and below %s %w: give --path.sysfs, or --sonic.database-dir on a switch", noSwitch, f.sysPath, err)
+			return fmt.Errorf("neither a switch nor a host with NICs: %w; %w (--sonic.database-dir and --path.sysfs look elsewhere)", noSwitch, err)
 		}
 		if err != nil {
 			return err

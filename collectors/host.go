@@ -3,6 +3,7 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,7 +89,8 @@ type view struct {
 
 type listing struct {
 	host.Inventory
-	err error
+	err  error
+	none error // Why nothing is listed.
 }
 
 // A device is a device known since the start. A network device is read in two
@@ -183,9 +185,15 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	if err != nil {
 		return Reading{}, fmt.Errorf("devices: %w", err)
 	}
-	list.Netdevs = slices.DeleteFunc(slices.Clone(list.Netdevs), func(name string) bool { return ports[name] })
-	if len(list.Netdevs)+len(list.RDMA) == 0 && !h.options.Required {
-		return Reading{}, fmt.Errorf("%w: no RDMA device and no NIC of a known driver", ErrNotFound)
+	none := list.none
+	if len(list.Netdevs) > 0 {
+		list.Netdevs = slices.DeleteFunc(slices.Clone(list.Netdevs), func(name string) bool { return ports[name] })
+		none = fmt.Errorf("%w but the switch's own ports", host.ErrNoDevice)
+	}
+	if len(list.Netdevs)+len(list.RDMA) > 0 {
+		none = nil
+	} else if !h.options.Required {
+		return Reading{}, fmt.Errorf("%w: %w", ErrNotFound, none)
 	}
 	h.mu.Lock()
 	netdevs, rdma := know(h.netdevs, h.netdevsSeen, list.Netdevs), know(h.rdma, h.rdmaSeen, list.RDMA)
@@ -206,6 +214,9 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	defer h.mapping.Unlock()
 	h.builder.Reset()
 	out := Reading{Node: Node{Name: facts.Hostname, OSVersion: facts.OSVersion}}
+	if none != nil {
+		out.None = none.Error()
+	}
 	m := hostMapper{b: h.builder, options: &h.options, lossless: map[string]uint8{}, ofRDMA: map[string]bool{}}
 	if !isSwitch {
 		m.addHost(&facts, v.reader.Clock())
@@ -223,7 +234,7 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 			note = r.value.Note
 			out.Skipped.addHost(r.value.Skipped)
 		}
-		out.Sources = append(out.Sources, Source{Name: netdevs[i].name, Err: r.err, Age: r.age, Via: "ethtool and /sys/class/net", Note: note})
+		out.Sources = append(out.Sources, Source{Name: netdevs[i].name, Err: r.err, Age: r.age, Via: "ethtool and " + v.reader.At("class/net"), Note: note})
 	}
 	for i, r := range rdmaReads {
 		note := ""
@@ -236,7 +247,7 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 		if h.isNetdev(name) {
 			name = "infiniband/" + name // A network device has this name already.
 		}
-		out.Sources = append(out.Sources, Source{Name: name, Err: r.err, Age: r.age, Via: "/sys/class/infiniband", Note: note})
+		out.Sources = append(out.Sources, Source{Name: name, Err: r.err, Age: r.age, Via: v.reader.At("class/infiniband"), Note: note})
 	}
 	v.lossless = m.lossless
 	var duplicates int
@@ -256,10 +267,13 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 
 // list finds the devices. If that takes too long, for which a device that
 // hangs can be the cause, they are those of the last time.
-func (h *Host) list(ctx context.Context, v *view) (host.Inventory, error) {
+func (h *Host) list(ctx context.Context, v *view) (listing, error) {
 	found, _, err := h.inventory.get(ctx, h.options.Timeout, v, func(context.Context) listing {
-		found, err := v.reader.List()
-		return listing{found, err}
+		l := listing{none: host.ErrNoDevice}
+		if l.Inventory, l.err = v.reader.List(); l.err == nil && len(l.Netdevs)+len(l.RDMA) == 0 {
+			l.none = v.reader.None()
+		}
+		return l
 	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -268,11 +282,12 @@ func (h *Host) list(ctx context.Context, v *view) (host.Inventory, error) {
 	}
 	switch {
 	case len(found.Netdevs)+len(found.RDMA) > 0:
-		return found.Inventory, nil
+		return found, nil
 	case v.machine.last != nil:
-		return host.Inventory{Netdevs: v.selected(v.machine.last.Netdevs), RDMA: v.selected(v.machine.last.RDMA)}, nil
+		last := host.Inventory{Netdevs: v.selected(v.machine.last.Netdevs), RDMA: v.selected(v.machine.last.RDMA)}
+		return listing{Inventory: last, none: cmp.Or(found.none, host.ErrNoDevice)}, nil
 	}
-	return host.Inventory{}, err
+	return listing{}, err
 }
 
 func (s *Skipped) addHost(o host.Skipped) {

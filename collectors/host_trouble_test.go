@@ -469,6 +469,25 @@ func TestChosenDevices(t *testing.T) {
 	}
 }
 
+// A host of which nothing is chosen says so, whether it was asked for or not.
+func TestNothingIsChosen(t *testing.T) {
+	options := hostOptions()
+	options.Include = regexp.MustCompile("^(?:eth.*)$")
+	reading, _ := collectHost(t, capturedHost(t, testCatalog(t), twoCards(t), options))
+	const want = "host.device_exclude, or the flags, leave out all there are: ens1f0np0, ens2f0np0, mlx5_0, mlx5_1"
+	if !strings.HasSuffix(reading.None, want) || len(reading.Sources) > 0 {
+		t.Errorf("asked for: got %q of %v", reading.None, reading.Sources)
+	}
+	options.Required = false
+	if _, err := capturedHost(t, testCatalog(t), twoCards(t), options).Collect(t.Context()); !errors.Is(err, ErrNotFound) || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("looked for: got %v", err)
+	}
+	options = hostOptions()
+	if reading, _ := collectHost(t, capturedHost(t, testCatalog(t), twoCards(t), options)); reading.None != "" {
+		t.Errorf("devices are there, and it says %q", reading.None)
+	}
+}
+
 // Scrapes side by side see every device that is there.
 func TestScrapesSideBySide(t *testing.T) {
 	h := capturedHost(t, testCatalog(t), twoCards(t), hostOptions())

@@ -83,7 +83,7 @@ func ReadCapture(capture fs.FS) (Sources, error) {
 	if err != nil {
 		return Sources{}, err
 	}
-	return Sources{Sys: sys, Proc: proc, Ethtool: ReadEthtool(capture), DCB: ReadDCB(capture)}, nil
+	return Sources{SysPath: "the capture's sys", Sys: sys, Proc: proc, Ethtool: ReadEthtool(capture), DCB: ReadDCB(capture)}, nil
 }
 
 // openTree opens a directory of a capture, or reads the tar in its place.

@@ -15,6 +15,8 @@ type Sources struct {
 	Sys, Proc fs.FS // Rooted at /sys and /proc. Links are followed with fs.ReadLink.
 	Ethtool   Ethtool
 	DCB       DCB // nil: nobody can be asked.
+	// SysPath is where Sys is, for people.
+	SysPath string
 	// Clock is the clock of the host; nil: that of this machine.
 	Clock func() time.Time
 }
@@ -40,7 +42,7 @@ const dcbPatience = 2 * time.Second
 // NewLive returns the sources of the host that the exporter runs on, whose
 // /sys and /proc may be mounted elsewhere.
 func NewLive(sysPath, procPath string) Sources {
-	return Sources{Sys: os.DirFS(sysPath), Proc: os.DirFS(procPath), Ethtool: newEthtool(), DCB: NewLiveDCB(dcbPatience)}
+	return Sources{SysPath: sysPath, Sys: os.DirFS(sysPath), Proc: os.DirFS(procPath), Ethtool: newEthtool(), DCB: NewLiveDCB(dcbPatience)}
 }
 
 // Fields are the raw names that are wanted of one kind of object.

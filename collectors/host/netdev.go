@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // ErrRaced says that a device's statistics changed their names while they were
@@ -101,6 +102,9 @@ func (r *Reader) Ask(n *Netdev) (*Netdev, error) {
 	a.readLink(t, dir)
 	if gone := r.stillThere(dir); gone != nil {
 		return nil, gone
+	}
+	if errors.Is(err, syscall.ENODEV) { // A device that is being reset answers the same.
+		err = fmt.Errorf("%w: it is in %s, but perhaps not in the network namespace of the exporter, which must be the host's (--network=host, in a pod hostNetwork: true)", err, r.At("class/net"))
 	}
 	if err != nil {
 		return a, fmt.Errorf("network device %s: ethtool: %w", n.Name, err)

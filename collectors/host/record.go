@@ -43,7 +43,7 @@ func Record(ctx context.Context, sources Sources, options Options, ports map[str
 	clock := time.Now()
 	sys, proc := newTrail(sources.Sys), newTrail(sources.Proc)
 	asked := &answers{Ethtool: sources.Ethtool, DCB: sources.DCB, drivers: map[string]Driver{}, statistics: map[string]map[string]uint64{}, dcb: map[string]*DCBState{}, leftOut: map[string]string{}}
-	sources = Sources{Sys: sys, Proc: proc}
+	sources = Sources{SysPath: sources.SysPath, Sys: sys, Proc: proc}
 	if asked.Ethtool != nil {
 		sources.Ethtool = asked
 	}
@@ -55,7 +55,7 @@ func Record(ctx context.Context, sources Sources, options Options, ports map[str
 	found.Netdevs = slices.DeleteFunc(found.Netdevs, func(name string) bool { return ports[name] })
 	if len(found.Netdevs)+len(found.RDMA) == 0 {
 		if err == nil {
-			err = ErrNoDevice
+			err = reader.None()
 		}
 		return nil, err
 	}
