@@ -23,6 +23,7 @@ test: deps ## Everything that a change must pass.
 	@out=$$($(GOFUMPT) -l .); [ -z "$$out" ] || { echo "not formatted, run make format: $$out"; exit 1; }
 	go vet ./...
 	go test -race ./...
+	go test -run 'TestEverySampleIsTrue|TestHistoryIs' .
 
 test-full: test lint bench ## The same, with the linters and the cost.
 
