@@ -179,9 +179,9 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 		ports = h.options.Ports(ctx)
 	}
 	v := h.begin()
-	list, err := h.list(ctx, v)
-	if err != nil {
-		return Reading{}, fmt.Errorf("devices: %w", err)
+	list, notListed := h.list(ctx, v)
+	if notListed != nil && len(list.Netdevs)+len(list.RDMA) == 0 {
+		return Reading{}, notListed
 	}
 	list.Netdevs = slices.DeleteFunc(slices.Clone(list.Netdevs), func(name string) bool { return ports[name] })
 	if len(list.Netdevs)+len(list.RDMA) == 0 && !h.options.Required {
@@ -239,13 +239,16 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 		out.Sources = append(out.Sources, Source{Name: name, Err: r.err, Age: r.age, Via: "/sys/class/infiniband", Note: note})
 	}
 	v.lossless = m.lossless
+	if notListed != nil {
+		out.Skipped.Unreadable++ // Of what is not in the list, there is nothing to say.
+	}
 	var duplicates int
 	out.Samples, duplicates, out.Dropped = h.builder.Samples(h.options.SeriesLimit)
 	out.Skipped.Duplicate += duplicates
-	var errs []error
+	errs := []error{notListed}
 	for _, s := range out.Sources {
 		if s.Err == nil {
-			return out, nil
+			return out, notListed
 		}
 		if !errors.Is(s.Err, errGone) {
 			errs = append(errs, fmt.Errorf("%s: %w", s.Name, s.Err))
@@ -255,24 +258,27 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 }
 
 // list finds the devices. If that takes too long, for which a device that
-// hangs can be the cause, they are those of the last time.
+// hangs can be the cause, or if a class cannot be listed, they are those of the
+// last whole list, and until there is one, those that were found: what is
+// missing in a list that is not whole has not gone. The error says so.
 func (h *Host) list(ctx context.Context, v *view) (host.Inventory, error) {
 	found, _, err := h.inventory.get(ctx, h.options.Timeout, v, func(context.Context) listing {
 		found, err := v.reader.List()
 		return listing{found, err}
 	})
+	if err != nil {
+		err = fmt.Errorf("list of devices: %w", err)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err = errors.Join(err, found.err); err == nil {
 		v.machine.last = &found.Inventory
-	}
-	switch {
-	case len(found.Netdevs)+len(found.RDMA) > 0:
 		return found.Inventory, nil
-	case v.machine.last != nil:
-		return host.Inventory{Netdevs: v.selected(v.machine.last.Netdevs), RDMA: v.selected(v.machine.last.RDMA)}, nil
 	}
-	return host.Inventory{}, err
+	if last := v.machine.last; last != nil {
+		return host.Inventory{Netdevs: v.selected(last.Netdevs), RDMA: v.selected(last.RDMA)}, err
+	}
+	return found.Inventory, err
 }
 
 func (s *Skipped) addHost(o host.Skipped) {

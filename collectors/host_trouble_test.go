@@ -369,6 +369,54 @@ func TestADeviceIsPulled(t *testing.T) {
 	got.has(t, `roce_rdma_cnp_sent_packets_total{device="mlx5_1",rdma_port="1"}`, 8)
 }
 
+// unlisted is a file system of which one directory cannot be listed.
+type unlisted struct {
+	fstest.MapFS
+	dir string // Empty: all can.
+}
+
+func (u *unlisted) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name == u.dir {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return u.MapFS.ReadDir(name)
+}
+
+// A class that cannot be listed says nothing of its devices: they have not
+// gone, and that they are not looked for any more is told.
+func TestAClassCannotBeListed(t *testing.T) {
+	for class, others := range map[string]string{"class/net": "mlx5_0 mlx5_1", "class/infiniband": "ens1f0np0 ens2f0np0"} {
+		t.Run(class, func(t *testing.T) {
+			files := &unlisted{MapFS: sysOf(twoCards(t))}
+			h := NewHost(testCatalog(t), NewDevices(host.Sources{Sys: files, Ethtool: host.ReadEthtool(twoCards(t))}), hostOptions())
+			collect := func(found string, unreadable int) {
+				t.Helper()
+				reading, err := h.Collect(t.Context())
+				var names []string
+				for _, s := range reading.Sources {
+					names = append(names, s.Name)
+					if s.Err != nil {
+						t.Errorf("%s: %v", s.Name, s.Err)
+					}
+				}
+				if got := strings.Join(names, " "); got != found {
+					t.Errorf("read %s, want %s", got, found)
+				}
+				said := errors.Is(err, fs.ErrPermission) && strings.Contains(err.Error(), "list of devices: open "+class)
+				if said != (unreadable > 0) || reading.Skipped != (Skipped{Unreadable: unreadable}) {
+					t.Errorf("%v, %+v", err, reading.Skipped)
+				}
+			}
+			files.dir = class
+			collect(others, 1) // From the start: what the other class has.
+			files.dir = ""
+			collect("ens1f0np0 ens2f0np0 mlx5_0 mlx5_1", 0)
+			files.dir = class
+			collect("ens1f0np0 ens2f0np0 mlx5_0 mlx5_1", 1)
+		})
+	}
+}
+
 // Functions of containers come and go under new names: not all are remembered.
 func TestManyDevicesHaveGone(t *testing.T) {
 	known, before := map[string]*device{}, map[string]bool{}
