@@ -126,6 +126,9 @@ const maxGone = 64
 
 var errGone = errors.New("the device has gone")
 
+// errOthers says that answers came too late for the device that they are of.
+var errOthers = errors.New("what came is of the device that had the name before")
+
 // errNotAsked says which part of a network device is missing.
 var errNotAsked = errors.New("ethtool, DCB and speed")
 
@@ -365,10 +368,12 @@ func (v *view) readNetdev(ctx context.Context, d *device) heard[*host.Netdev] {
 	}
 	answers := hear(ctx, v, &d.answers, func() (*host.Netdev, error) { return v.reader.Ask(files.value) })
 	switch {
+	case answers.value != nil && answers.value.Index != files.value.Index:
+		answers.err = errOthers
 	case answers.value != nil:
 		answers.value, answers.age = files.value.With(answers.value), max(files.age, answers.age)
 		return answers
-	case errors.Is(answers.err, fs.ErrNotExist): // It was pulled.
+	case errors.Is(answers.err, fs.ErrNotExist) && answers.age == 0: // It was pulled; a late one was another.
 		return answers
 	}
 	files.err = fmt.Errorf("%w: %w", errNotAsked, answers.err)

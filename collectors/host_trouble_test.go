@@ -339,6 +339,12 @@ func (c *changing) ReadLink(name string) (string, error)       { return c.now().
 func (c *changing) Lstat(name string) (fs.FileInfo, error)     { return c.now().Lstat(name) }
 func (c *changing) ReadDir(name string) ([]fs.DirEntry, error) { return c.now().ReadDir(name) }
 
+func (c *changing) put(files fstest.MapFS) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.files = files
+}
+
 func (c *changing) remove(part string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -367,6 +373,109 @@ func TestADeviceIsPulled(t *testing.T) {
 	got.lacks(t, "mlx5_0")
 	got.has(t, `roce_port_receive_bytes_total{port="ens2f0np0"}`, 2)
 	got.has(t, `roce_rdma_cnp_sent_packets_total{device="mlx5_1",rdma_port="1"}`, 8)
+}
+
+// A slowCall is an ethtool of which one call hangs, before or after the kernel
+// has looked for the device.
+type slowCall struct {
+	host.Ethtool
+	call          string
+	before, after chan struct{} // nil: it does not hang there.
+}
+
+func (s *slowCall) hang(call string, at chan struct{}) {
+	if call == s.call && at != nil {
+		<-at
+	}
+}
+
+func (s *slowCall) Driver(name string) (host.Driver, error) {
+	s.hang("driver", s.before)
+	d, err := s.Ethtool.Driver(name)
+	s.hang("driver", s.after)
+	return d, err
+}
+
+func (s *slowCall) Statistics(name string) (map[string]uint64, error) {
+	s.hang("statistics", s.before)
+	all, err := s.Ethtool.Statistics(name)
+	s.hang("statistics", s.after)
+	return all, err
+}
+
+// While a card hangs it is pulled, and its name passes to another: nothing of
+// the one is exported as the other's, whomever the kernel answered for.
+func TestANamePassesToAnotherCard(t *testing.T) {
+	one := hostOf(t, card{
+		netdev: "eth0", driver: "mlx5_core", statistics: []string{"rx_bytes_phy: 111"},
+		net: []string{"ifindex = 5", "address = 02:00:00:00:00:05", "statistics/rx_errors = 5"},
+	})
+	other := hostOf(t, card{}, card{
+		netdev: "eth0", driver: "bnxt_en", statistics: []string{"rx_bytes_phy: 222", "rx_bytes: 444"},
+		net: []string{"ifindex = 9", "address = 02:00:00:00:00:09", "statistics/rx_errors = 9"},
+	})
+	one["ethtool/eth0/driver"].Data = []byte("driver: mlx5_core\nfirmware-version: one\n")
+	other["ethtool/eth0/driver"].Data = []byte("driver: bnxt_en\nfirmware-version: other\n")
+	ofOne := []string{"mlx5_core", `firmware="one"`, "0000:01:00.0", "02:00:00:00:00:05"}
+	ofOther := []string{"bnxt_en", `firmware="other"`, "0000:02:00.0", "02:00:00:00:00:09"}
+	isOf := func(t *testing.T, got series, errors float64, not []string, bytes float64) {
+		t.Helper()
+		if v, ok := got[`roce_port_receive_errors_total{port="eth0"}`]; ok && v != errors {
+			t.Fatalf("%v errors, want those of the other card", v)
+		}
+		for _, label := range not {
+			got.lacks(t, label)
+		}
+		if v, ok := got[`roce_port_receive_bytes_total{port="eth0"}`]; ok && v != bytes {
+			t.Errorf("%v bytes of another card", v)
+		}
+	}
+	for _, call := range []string{"driver", "statistics"} {
+		for _, when := range []string{"before", "after", "before, and it answers too late"} {
+			t.Run(call+" hangs, the device is looked for "+when, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					files := &changing{files: one}
+					sources, err := host.ReadCapture(files)
+					if err != nil {
+						t.Fatal(err)
+					}
+					ethtool := &slowCall{Ethtool: sources.Ethtool, call: call}
+					release := make(chan struct{})
+					if ethtool.before = release; when != "after" {
+						ethtool.before, ethtool.after = nil, release
+					}
+					sources.Ethtool = ethtool
+					scrape := scrapes(t, NewHost(testCatalog(t), NewDevices(sources), hostOptions()))
+					got, failed := scrape()
+					isOf(t, got, 5, ofOther, 111)
+					if failed != "eth0" {
+						t.Fatalf("%s failed, want that it hangs", failed)
+					}
+					if when == "before" || when == "after" {
+						files.put(other)
+						got, _ = scrape()
+						isOf(t, got, 9, ofOne, 444)
+					}
+					close(release)
+					synctest.Wait()
+					files.put(other)
+					for range 2 { // Of which the first gets what came late.
+						got, failed = scrape()
+						isOf(t, got, 9, ofOne, 444)
+					}
+					if failed != "" {
+						t.Errorf("%s failed for good", failed)
+					}
+					got.some(t, append(ofOther, "roce_port_info{")...)
+					files.put(one) // The name goes back.
+					ethtool.call, ethtool.before = "driver", make(chan struct{})
+					got, _ = scrape()
+					isOf(t, got, 5, ofOther, 111)
+					close(ethtool.before)
+				})
+			})
+		}
+	}
 }
 
 // unlisted is a file system of which one directory cannot be listed.

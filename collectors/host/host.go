@@ -111,7 +111,8 @@ const (
 // A Netdev is a network device. What is nil or NaN has no value.
 type Netdev struct {
 	Name      string
-	Known     bool // False: its driver has not said who it is, yet.
+	Index     string // The kernel's number of it, which no later device of the name has.
+	Known     bool   // False: its driver has not said who it is, yet.
 	Kind      string
 	Driver    string // The table's name of it: that of the PCI driver.
 	Firmware  string

@@ -113,7 +113,7 @@ func readDevices(ctx context.Context, reader *Reader, found Inventory, patience 
 		select {
 		case a := <-answered:
 			delete(reads, a.of)
-			if errors.Is(a.err, fs.ErrNotExist) { // Other errors are those of what was asked.
+			if errors.Is(a.err, fs.ErrNotExist) || errors.Is(a.err, errReplaced) { // Other errors are those of what was asked.
 				leftOut = append(leftOut, a.of+": "+a.err.Error())
 			}
 		case <-deadline.C:
