@@ -34,13 +34,18 @@ type Ethtool interface {
 // A Driver is what drives a device.
 type Driver struct{ Name, Version, Firmware, Bus string }
 
-// dcbPatience is how long one device's DCB is waited for.
-const dcbPatience = 2 * time.Second
+// dcbPatience is how long one device's DCB is waited for, ethtoolPatience how
+// long a turn to ask for statistics is: where there are hundreds of devices,
+// they take their time one after the other.
+const (
+	dcbPatience     = 2 * time.Second
+	ethtoolPatience = 5 * time.Second
+)
 
 // NewLive returns the sources of the host that the exporter runs on, whose
 // /sys and /proc may be mounted elsewhere.
 func NewLive(sysPath, procPath string) Sources {
-	return Sources{Sys: os.DirFS(sysPath), Proc: os.DirFS(procPath), Ethtool: newEthtool(), DCB: NewLiveDCB(dcbPatience)}
+	return Sources{Sys: os.DirFS(sysPath), Proc: os.DirFS(procPath), Ethtool: newEthtool(ethtoolPatience), DCB: NewLiveDCB(dcbPatience)}
 }
 
 // Fields are the raw names that are wanted of one kind of object.
