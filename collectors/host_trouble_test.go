@@ -156,6 +156,44 @@ func TestReloadWhileTheListHangs(t *testing.T) {
 	})
 }
 
+// A reload while a NIC hangs leaves the series of its RDMA device as they are:
+// which priorities it has lossless is known, and each configuration adds those
+// that it wants.
+func TestReloadKeepsLosslessPriorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		capture := hostOf(t, card{
+			netdev: "ens1f0np0", rdma: "mlx5_0", driver: "mlx5_core", statistics: []string{"rx_prio5_pause: 1"},
+			net: []string{"ecn/roce_np/enable/0 = 1", "ecn/roce_np/enable/3 = 1", "ecn/roce_np/enable/5 = 1", "ecn/roce_np/enable/6 = 1"}, ib: []string{"ports/1/gid_attrs/ndevs/0 = ens1f0np0"},
+		})
+		lock := &rtnl{MapFS: sysOf(capture), Ethtool: host.ReadEthtool(capture), release: make(chan struct{})}
+		devices := NewDevices(host.Sources{Sys: lock, Ethtool: lock})
+		reload := func(lossless ...int) (ecn, failed string) {
+			options := hostOptions()
+			options.Policy = &Policy{LosslessPriorities: lossless}
+			got, failed := scrapes(t, NewHost(testCatalog(t), devices, options))()
+			for _, p := range "01234567" {
+				if len(got.with("roce_rdma_ecn_enabled{", fmt.Sprintf("priority=%q", string(p)))) > 0 {
+					ecn += string(p)
+				}
+			}
+			return ecn, failed
+		}
+		if ecn, failed := reload(3); ecn != "35" || failed != "" {
+			t.Fatalf("ECN of %s, %s failed", ecn, failed)
+		}
+		lock.held.Store(true)
+		for range 2 {
+			if ecn, failed := reload(3); ecn != "35" || failed != "ens1f0np0" {
+				t.Errorf("the NIC hangs: ECN of %s, %s failed", ecn, failed)
+			}
+		}
+		if ecn, _ := reload(6); ecn != "56" {
+			t.Errorf("another policy: ECN of %s", ecn)
+		}
+		close(lock.release)
+	})
+}
+
 // sysOf is the part of a capture that is /sys.
 func sysOf(capture fstest.MapFS) fstest.MapFS {
 	files := fstest.MapFS{}
@@ -526,20 +564,31 @@ func TestAClassCannotBeListed(t *testing.T) {
 	}
 }
 
-// Functions of containers come and go under new names: not all are remembered.
+// Functions of containers come and go under new names: those that went last are
+// remembered.
 func TestManyDevicesHaveGone(t *testing.T) {
-	known, before := map[string]*device{}, map[string]bool{}
-	hangs := know(known, before, []string{"hangs"})[0]
-	hangs.rdma.running = &landing[told[*host.RDMA]]{}
-	for i := range 1000 {
-		know(known, before, []string{"eth" + string(rune('0'+i%10)) + strings.Repeat("x", i/10)})
-	}
-	if len(known) > maxGone+2 || len(before) > maxGone+2 {
-		t.Errorf("%d devices are remembered, %d of them by name", len(known), len(before))
-	}
-	if known["hangs"] != hangs.device {
-		t.Error("a device is forgotten that is still being read")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		known, before := map[string]*device{}, map[string]bool{}
+		hangs := know(known, before, []string{"hangs"})[0]
+		hangs.rdma.running = &landing[told[*host.RDMA]]{}
+		const all = 1000
+		name := func(i int) string { return fmt.Sprint("eth", i*7919%all) } // By name they are in no order.
+		for i := range all {
+			know(known, before, []string{name(i)})
+			time.Sleep(time.Second)
+		}
+		if want := maxGone + 2; len(known) != want || len(before) != want {
+			t.Errorf("%d devices are remembered, %d of them by name, want %d", len(known), len(before), want)
+		}
+		for i := all - 1 - maxGone; i < all; i++ {
+			if known[name(i)] == nil {
+				t.Errorf("%s is forgotten, but went after others", name(i))
+			}
+		}
+		if known["hangs"] != hangs.device {
+			t.Error("a device is forgotten that is still being read")
+		}
+	})
 }
 
 // On a switch the host's collector runs only if it is asked for, and leaves out
