@@ -147,7 +147,7 @@ func (m *hostMapper) addRDMA(r *host.RDMA) {
 		p := &r.Ports[i]
 		device, number := r.Name, strconv.Itoa(p.Number)
 		m.b.Add("roce_rdma_port_info", 1, device, number, p.Netdev, r.PCI, r.Driver, r.Firmware, r.BoardID, p.LinkLayer)
-		if p.LinkLayer == "InfiniBand" {
+		if !p.IsEthernet() {
 			continue // Another kind of fabric: enough to see that a card was left in this mode.
 		}
 		m.b.MaybeBool("roce_rdma_port_up", p.Up, device, number)

@@ -712,6 +712,20 @@ func TestInfiniBandIsNoEthernet(t *testing.T) {
 	got.has(t, `roce_port_receive_bytes_total{port="ens2f0np0"}`, 2)
 }
 
+// The same of whatever else is no Ethernet. What is not exported is not read
+// either: nothing of it can be amiss.
+func TestOtherLinkLayersAreNoEthernet(t *testing.T) {
+	for _, layer := range []string{"InfiniBand", "Unspecified"} {
+		got, reading := readHost(t, hostOf(t, card{rdma: "mlx5_0", driver: "mlx5_core", ib: []string{"ports/1/link_layer = " + layer, "ports/1/state = garbled", "ports/1/rate = fast", "ports/1/counters/link_downed = many"}}))
+		if all := got.with("mlx5_0"); len(all) != 1 || !strings.Contains(all[0], `link_layer="`+layer+`"`) {
+			t.Errorf("want the port's identity alone, got %v", all)
+		}
+		if reading.Skipped != (Skipped{}) || reading.Sources[0].Note != "" {
+			t.Errorf("%s: %+v, %s", layer, reading.Skipped, reading.Sources[0].Note)
+		}
+	}
+}
+
 // GIDs of which one cannot be read are not counted: how many there are is not
 // known.
 func TestGIDsCannotBeRead(t *testing.T) {

@@ -179,7 +179,7 @@ type RDMAPort struct {
 	Number    int
 	Netdev    string   // The network device that its traffic takes; that may be a bond.
 	Members   []string // Of the bond.
-	LinkLayer string   // Ethernet, InfiniBand; empty: not told. All but Ethernet is left unread.
+	LinkLayer string   // Ethernet, InfiniBand, Unspecified; empty: not told.
 	Up        *bool
 	Speed     *float64 // Bytes a second, of a port that is up.
 	MTU       *float64 // Of RoCE: what the driver makes of the network device's.
