@@ -39,16 +39,17 @@ func (r *Reader) ReadNetdev(name string) (*Netdev, error) {
 // it is when it was asked last.
 func (r *Reader) ReadFiles(name string) (*Netdev, error) {
 	dir := path.Join("class/net", name)
-	if _, err := fs.Stat(r.Sys, dir); err != nil {
-		return nil, fmt.Errorf("network device: %w", err)
-	}
 	n := &Netdev{Name: name, Index: r.index(name)}
+	if n.Index == "" { // A copy of /sys may lack it.
+		if _, err := fs.Stat(r.Sys, dir); err != nil {
+			return nil, fmt.Errorf("network device: %w", err)
+		}
+	}
 	t := tally{r.Sys, &n.Skipped, &n.Note}
 	d := findDevice(r.Sys, path.Join(dir, "device"))
 	n.Kind, n.Driver, n.PCI = d.kind, d.driver, d.pci
-	n.Members = members(r.Sys, name)
 	if exists(r.Sys, path.Join(dir, "bonding")) {
-		n.Kind = Bond
+		n.Kind, n.Members = Bond, members(r.Sys, name)
 	}
 	if k, ok := recall(r, r.drivers, n.key()); ok {
 		n.identify(k.value)
@@ -83,7 +84,7 @@ func (r *Reader) stillThere(n *Netdev) error {
 	if _, err := fs.Stat(r.Sys, path.Join("class/net", n.Name)); err != nil {
 		return fmt.Errorf("network device: pulled while it was read: %w", err)
 	}
-	if index != n.Index { // A copy of /sys may lack both.
+	if index != n.Index {
 		return fmt.Errorf("network device %s: %w", n.Name, errReplaced)
 	}
 	return nil
