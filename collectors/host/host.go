@@ -36,13 +36,18 @@ type Ethtool interface {
 // A Driver is what drives a device.
 type Driver struct{ Name, Version, Firmware, Bus string }
 
-// dcbPatience is how long one device's DCB is waited for.
-const dcbPatience = 2 * time.Second
+// dcbPatience is how long one device's DCB is waited for, ethtoolPatience how
+// long a turn to ask for statistics is: where there are hundreds of devices,
+// they take their time one after the other.
+const (
+	dcbPatience     = 2 * time.Second
+	ethtoolPatience = 5 * time.Second
+)
 
 // NewLive returns the sources of the host that the exporter runs on, whose
 // /sys and /proc may be mounted elsewhere.
 func NewLive(sysPath, procPath string) Sources {
-	return Sources{SysPath: sysPath, Sys: os.DirFS(sysPath), Proc: os.DirFS(procPath), Ethtool: newEthtool(), DCB: NewLiveDCB(dcbPatience)}
+	return Sources{SysPath: sysPath, Sys: os.DirFS(sysPath), Proc: os.DirFS(procPath), Ethtool: newEthtool(ethtoolPatience), DCB: NewLiveDCB(dcbPatience)}
 }
 
 // Fields are the raw names that are wanted of one kind of object.
@@ -113,7 +118,8 @@ const (
 // A Netdev is a network device. What is nil or NaN has no value.
 type Netdev struct {
 	Name      string
-	Known     bool // False: its driver has not said who it is, yet.
+	Index     string // The kernel's number of it, which no later device of the name has.
+	Known     bool   // False: its driver has not said who it is, yet.
 	Kind      string
 	Driver    string // The table's name of it: that of the PCI driver.
 	Firmware  string
@@ -175,7 +181,7 @@ type RDMAPort struct {
 	Number    int
 	Netdev    string   // The network device that its traffic takes; that may be a bond.
 	Members   []string // Of the bond.
-	LinkLayer string   // Ethernet, InfiniBand; empty: not told. All but Ethernet is left unread.
+	LinkLayer string   // Ethernet, InfiniBand, Unspecified; empty: not told.
 	Up        *bool
 	Speed     *float64 // Bytes a second, of a port that is up.
 	MTU       *float64 // Of RoCE: what the driver makes of the network device's.

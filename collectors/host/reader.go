@@ -105,7 +105,7 @@ func (r *Reader) List() (Inventory, error) {
 	look := func(dir string) []string {
 		names, err := list(r.Sys, dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = append(failed, fmt.Errorf("devices: %w", err))
+			failed = append(failed, fmt.Errorf("list of devices: %w", err))
 		}
 		slices.Sort(names)
 		return names
