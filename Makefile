@@ -25,10 +25,13 @@ test: deps ## Everything that a change must pass.
 	go vet ./...
 	go test -race ./...
 	cd alerts/lint && go vet ./... && go test ./...
+	go test -run 'TestEverySampleIsTrue|TestHistoryIs' .
 
-test-full: test lint bench ## The same, with the linters, the cost, and the rules by promtool 3, which is built first.
+test-full: test lint bench ## The same, with the linters, the cost, the rules by promtool 3, every incident, and five of them live.
 	cd alerts/lint && go tool promtool check rules $(RULES)
 	cd alerts/lint && go tool promtool test rules ../tests/*.yml
+	cd alerts/lint && go test -timeout 90m ./matrix -all
+	go test -timeout 20m -run TestLive ./alerts -live
 
 lint: ## golangci-lint.
 	$(LINT) run

@@ -93,6 +93,9 @@ func samplesOf(t *testing.T, text string) map[string]float64 {
 // with what the simulator knows, whatever way a number took: Redis, sysfs,
 // ethtool, DCB.
 func TestEverySampleIsTrue(t *testing.T) {
+	if !thorough {
+		t.Skip("make test runs it without the race detector")
+	}
 	s := simulate(t, demo.Options{})
 	f := s.fabric
 	happen(t, f, "slow-receiver@4m+8m", "nic-storm@10m+7m", "mask-lost@20m", "mtu-host@22m", "crc-errors@5m+30m", "lossless-drops@30m+5m",

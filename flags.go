@@ -66,8 +66,8 @@ func newApp() (*kingpin.Application, *flags) {
 	app.Flag("sonic.database-dir", "Directory of SONiC's database_config.json.").Default("/var/run/redis/sonic-db").StringVar(&f.databaseDir)
 	app.Flag("path.sysfs", "Where sysfs is mounted.").Default("/sys").StringVar(&f.sysPath)
 	app.Flag("path.procfs", "Where procfs is mounted.").Default("/proc").StringVar(&f.procPath)
-	app.Flag("host.device-include", "Regular expression of the whole names of network and RDMA devices to read. Has precedence over host.device_include of the configuration.").PlaceHolder("REGEXP").SetValue(&f.include)
-	app.Flag("host.device-exclude", "The same of those not to read.").PlaceHolder("REGEXP").SetValue(&f.exclude)
+	app.Flag("host.device-include", "Regular expression of the whole names of network and RDMA devices to read, of both: ens.*|mlx5_.*. Has precedence over host.device_include of the configuration.").PlaceHolder("REGEXP").SetValue(&f.include)
+	app.Flag("host.device-exclude", "The same of those not to read, here too of both.").PlaceHolder("REGEXP").SetValue(&f.exclude)
 
 	app.Flag("runtime.memory-limit", "Memory that the process keeps below if it can (64MiB; 0 for none); a switch that needs more gets it. GOMEMLIMIT has precedence.").Default("48MiB").SetValue(&f.memoryLimit)
 	app.Flag("runtime.gomaxprocs", "CPUs that the process uses at a time (0 for all). GOMAXPROCS has precedence.").Default("1").IntVar(&f.maxProcs)
@@ -255,6 +255,24 @@ func (b *byteSize) Set(text string) error {
 	}
 	*b = byteSize(n * factor)
 	return nil
+}
+
+// wrongFlag names the flag whose value was refused: the error does not.
+func wrongFlag(app *kingpin.Application, args []string, refused error) string {
+	parsed, err := app.ParseContext(args)
+	if err != nil {
+		return ""
+	}
+	for _, element := range parsed.Elements {
+		flag, ok := element.Clause.(*kingpin.FlagClause)
+		if !ok || element.Value == nil {
+			continue
+		}
+		if err := flag.Model().Value.Set(*element.Value); err != nil && err.Error() == refused.Error() {
+			return "--" + flag.Model().Name + ": "
+		}
+	}
+	return ""
 }
 
 // fromEnvironment lists the flags that the environment sets: an error of

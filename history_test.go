@@ -41,6 +41,9 @@ const lastChange = "roce_counters_last_change_timestamp_seconds"
 // TestHistoryIsWhatAScrapeGives compares what is written with scrapes at the
 // same moments, before, while and after things happen.
 func TestHistoryIsWhatAScrapeGives(t *testing.T) {
+	if !thorough {
+		t.Skip("make test runs it without the race detector")
+	}
 	incidents := []string{"slow-receiver@2m+3m", "nic-storm@4m", "mask-lost@6m", "clock-skew@1m", "exporter-gone@3m+2m", "fdb-empty@7m", "pause-creep"}
 	args := []string{"--end", noon.Add(10 * time.Minute).Format(time.RFC3339), "--step", "30s"}
 	for _, i := range incidents {

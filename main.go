@@ -48,7 +48,7 @@ func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, std
 	}
 	command, err := app.Parse(args)
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "roce_exporter: %v%s (--help lists the flags)\n", err, fromEnvironment(app))
+		_, _ = fmt.Fprintf(stderr, "roce_exporter: %s%v%s (--help lists the flags)\n", wrongFlag(app, args, err), err, fromEnvironment(app))
 		return 2
 	}
 	if f.version {
@@ -126,6 +126,11 @@ func serve(ctx context.Context, f *flags, logger *slog.Logger, hangup <-chan os.
 	}
 	defer e.Close()
 	logger.Info("roce_exporter starts", "version", version.Info(), "build", version.BuildContext())
+	if f.replay != "" {
+		for _, what := range collectors.LeftOut(os.DirFS(f.replay)) {
+			logger.Warn("the machine could not read this when the capture was made; the replay does not have it and calls its source good", "left_out", what)
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	defer background.Wait()
