@@ -4,6 +4,7 @@ module roce_exporter/alerts/lint
 go 1.26.0
 
 require (
+	github.com/prometheus/common v0.71.0
 	github.com/prometheus/prometheus v0.315.1
 	gopkg.in/yaml.v3 v3.0.1
 )
@@ -156,7 +157,6 @@ require (
 	github.com/prometheus/client_golang v1.24.1 // indirect
 	github.com/prometheus/client_golang/exp v0.0.0-20260907100614-57bb367da472 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
-	github.com/prometheus/common v0.71.0 // indirect
 	github.com/prometheus/exporter-toolkit v0.19.0 // indirect
 	github.com/prometheus/otlptranslator v1.0.0 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/prometheus/prometheus/promql/parser"
@@ -68,7 +69,7 @@ func (s *set) unreal(p parser.Parser, series string) string {
 	name := l.Get("__name__")
 	known := s.recorded[name].may
 	if f, is := s.families[name]; is {
-		known = of(append(f.labels[:len(f.labels):len(f.labels)], ofTargets...)...)
+		known = of(slices.Concat(f.labels, ofTargets)...)
 		for _, label := range f.labels {
 			if !l.Has(label) && f.kind != "info" {
 				return fmt.Sprintf("%s has no %s", series, label)
