@@ -24,17 +24,13 @@ test: deps ## Everything that a change must pass.
 	@out=$$($(GOFUMPT) -l .); [ -z "$$out" ] || { echo "not formatted, run make format: $$out"; exit 1; }
 	go vet ./...
 	go test -race ./...
-<<<<<<< HEAD
-	cd alerts/lint && go vet ./... && go test ./...
 	go test -run 'TestEverySampleIsTrue|TestHistoryIs' .
-=======
 	cd alerts/lint && go vet ./... && go test -count=1 ./... # The rules are outside of this module: Go does not see them change.
->>>>>>> r2
 
 test-full: test lint bench ## The same, with the linters, the cost, the rules by promtool 3, every incident, and five of them live.
 	cd alerts/lint && go tool promtool check rules $(RULES)
 	cd alerts/lint && go tool promtool test rules ../tests/*.yml
-	cd alerts/lint && go test -timeout 90m ./matrix -all
+	cd alerts/lint && go test -count=1 -timeout 90m ./matrix -all
 	go test -timeout 20m -run TestLive ./alerts -live
 
 lint: ## golangci-lint.
