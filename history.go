@@ -58,6 +58,7 @@ func writeHistory(ctx context.Context, f *flags, stdout, stderr io.Writer) error
 	}
 	show := newProgress(stderr, o.start.Time, o.end.Time)
 	defer show.end()
+	h.written = show.advance
 	for from := o.start.Time; from.Before(o.end.Time); {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -74,7 +75,6 @@ func writeHistory(ctx context.Context, f *flags, stdout, stderr io.Writer) error
 		if samples == 0 {
 			return fmt.Errorf("%s: no samples: no family is called like %s", name, o.families.text)
 		}
-		show.advance(until)
 		if _, err := fmt.Fprintf(stdout, "%s: %d samples\n", name, samples); err != nil {
 			return err
 		}
@@ -164,6 +164,7 @@ type historian struct {
 	probe   time.Time   // The last time at which they were made to look.
 	known   map[string]known
 	types   map[string]string // Of families.
+	written func(until time.Time)
 }
 
 // A known is what was learned of a node.
@@ -471,7 +472,9 @@ func (h *historian) writeRaw(ctx context.Context, w *bufio.Writer, moments []dem
 		times[i] = fmt.Appendf(nil, " %.3f\n", seconds(m.Time))
 	}
 	var text []byte
-	for _, family := range slices.Sorted(maps.Keys(all)) {
+	first, last := moments[0].Time, moments[len(moments)-1].Time
+	for i, family := range slices.Sorted(maps.Keys(all)) {
+		h.written(first.Add(last.Sub(first) * time.Duration(i+1) / time.Duration(len(all))))
 		kind := cmp.Or(h.types[family], "gauge")
 		if _, err := fmt.Fprintf(w, "# TYPE %s %s\n", strings.TrimSuffix(family, "_total"), kind); err != nil {
 			return samples, err

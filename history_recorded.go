@@ -76,6 +76,7 @@ func (h *historian) writeRecorded(ctx context.Context, w *bufio.Writer, moments 
 	write("fabric:roce_cnp_sent_packets:sum_rate5m", group("fabric", total, sent))
 	write("fabric:roce_cnp_sent_per_packet:ratio_rate5m", divide(group("fabric", total, sent), group("fabric", total, received)))
 	write("role:roce_scrape_coverage:ratio", group("fabric,role", mean, h.values(all["up"], moments)))
+	h.written(moments[len(moments)-1].Time)
 	return samples, err
 }
 
