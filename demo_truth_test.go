@@ -98,7 +98,7 @@ func TestEverySampleIsTrue(t *testing.T) {
 	}
 	s := simulate(t, demo.Options{})
 	f := s.fabric
-	happen(t, f, "slow-receiver@4m+8m", "nic-storm@10m+7m", "mask-lost@20m", "mtu-host@22m", "crc-errors@5m+30m", "lossless-drops@30m+5m",
+	happen(t, f, "slow-receiver@4m+8m", "nic-storm@10m+7m", "mask-lost@20m", "mtu-host@22m", "crc-errors@5m+30m", "lossless-drops@30m+5m", "nic-drops@31m+5m",
 		"global-pause@33m+4m", "trust-pcp@36m+3m", "dscp-mismatch@26m+3m", "link-flaps@37m+13m", "deadlock@40m+2m", "fdb-empty@43m+3m", "device-renamed@47m",
 		"cnp-firmware@50m", "ecn-counters-off@52m", "clock-skew@53m", "pause-creep@0s", "exporter-gone@55m", "orchagent-dead@56m")
 	compared, wrong, seen := 0, 0, map[string]bool{}
@@ -191,7 +191,7 @@ var counted = map[string]demo.Quantity{
 
 // never are the families that are 0 in a fabric that the demo can make.
 var never = []string{
-	"roce_port_transmit_errors_total", "roce_nic_priority_dropped_packets_total", "roce_nic_receive_dropped_packets_total", "roce_queue_wred_dropped_packets_total",
+	"roce_port_transmit_errors_total", "roce_nic_receive_dropped_packets_total", "roce_queue_wred_dropped_packets_total",
 	"roce_rdma_completion_errors_total", "roce_rdma_duplicate_requests_total", "roce_rdma_icrc_errors_total", "roce_rdma_rnr_naks_total", "roce_rdma_slow_restarts_total",
 	"roce_scrape_skipped", "roce_scrape_series_dropped_total", "roce_scrape_source_reading_age_seconds", "roce_pause_transmit_seconds_total",
 }
@@ -287,6 +287,8 @@ func truth(m demo.Moment, n *demo.Node, family string, labels map[string]string)
 		return number(demo.GroupDropped), true
 	case "roce_port_transmit_discarded_packets_total":
 		return number(demo.QueueDropped, demo.StormDroppedSent), true
+	case "roce_nic_priority_dropped_packets_total":
+		return number(demo.GroupDropped), isData
 	case "roce_port_pcs_symbol_errors_total":
 		if p.Driver == "bnxt_en" {
 			return 0, true

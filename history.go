@@ -70,10 +70,7 @@ func writeHistory(ctx context.Context, f *flags, stdout, stderr io.Writer) error
 		name := filepath.Join(o.out, from.UTC().Format(time.DateOnly)+"."+o.what+".om")
 		samples, err := h.writeDay(ctx, name, from, until)
 		if err != nil {
-			return fmt.Errorf("history: %w", err)
-		}
-		if samples == 0 {
-			return fmt.Errorf("%s: no samples: no family is called like %s", name, o.families.text)
+			return fmt.Errorf("history: %s: %w", name, err)
 		}
 		if _, err := fmt.Fprintf(stdout, "%s: %d samples\n", name, samples); err != nil {
 			return err
@@ -411,7 +408,10 @@ func (h *historian) writeDay(ctx context.Context, file string, from, until time.
 	for t := from; t.Before(until); t = t.Add(h.options.step) {
 		moments = append(moments, h.fabric.At(t))
 	}
-	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if _, err := os.Lstat(file); err == nil {
+		return 0, errors.New("is there already: give another directory")
+	}
+	out, err := os.Create(file + ".part") // Until it is whole.
 	if err != nil {
 		return 0, err
 	}
@@ -421,8 +421,15 @@ func (h *historian) writeDay(ctx context.Context, file string, from, until time.
 	} else {
 		samples, err = h.writeRaw(ctx, w, moments)
 	}
+	if samples == 0 && err == nil {
+		err = fmt.Errorf("no samples: no family is called like %s", h.options.families.text)
+	}
 	_, end := w.WriteString("# EOF\n")
-	return samples, errors.Join(err, end, w.Flush(), out.Close())
+	if err := errors.Join(ctx.Err(), err, end, w.Flush(), out.Close()); err != nil {
+		_ = os.Remove(out.Name())
+		return samples, err
+	}
+	return samples, os.Rename(out.Name(), file)
 }
 
 // series finds the series of all nodes at some moments, by family and labels.

@@ -37,7 +37,24 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(inOwnTemp(m.Run))
+}
+
+// inOwnTemp runs tests with a directory for what they leave behind, and removes
+// it.
+func inOwnTemp(run func() int) int {
+	dir, err := os.MkdirTemp("", "roce-test-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // Some tests run as nobody.
+	}
+	if err == nil {
+		err = os.Setenv("TMPDIR", dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	return run()
 }
 
 // Every flag has a variable: a SONiC package can set nothing else.

@@ -5,9 +5,11 @@ package demo
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -249,6 +251,36 @@ func TestAStormHasItsOrigin(t *testing.T) {
 		if stopped[leaf.Name] < 0.1 {
 			t.Errorf("%s is no victim", leaf.Name)
 		}
+	}
+}
+
+// TestWhatHappensIsWhatIsTold compares the port that is named with the one whose
+// state is not the usual, and draws the page meanwhile.
+func TestWhatHappensIsWhatIsTold(t *testing.T) {
+	for _, name := range []string{"mtu-switch", "mask-missing", "lossless-drops", "crc-errors"} {
+		f := fabric(t, Options{})
+		begin(t, f, name, time.Minute, 0)
+		m, before := f.At(noon.Add(2*time.Minute)), f.At(noon)
+		told := FindIncident(name).Culprits(f)[0]
+		for _, r := range f.Happening(m.Time) {
+			for range 3 {
+				if got := r.Incident.Culprits(f)[0]; got != told {
+					t.Errorf("%s: %s is named once, %s then", name, told.Name, got.Name)
+				}
+			}
+		}
+		if m.Port(told).PortFacts == before.Port(told).PortFacts && m.Port(told).Always == before.Port(told).Always {
+			t.Errorf("%s: nothing has happened to %s %s", name, told.Node.Name, told.Name)
+		}
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				if err := f.At(noon.Add(3 * time.Minute)).WritePage(io.Discard); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }
 

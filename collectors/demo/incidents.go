@@ -53,12 +53,13 @@ func nic(host, rail int, driver string) func(*Fabric) []*Port {
 // below chooses the port of a leaf with a chip to a host with a driver.
 func below(chip, driver string, skip int) func(*Fabric) []*Port {
 	return func(f *Fabric) []*Port {
+		left := skip
 		for _, n := range f.Nodes[f.Spines : f.Spines+f.Leaves] {
 			for _, p := range n.Ports {
 				if n.Chip != chip || n.ASICs > 1 || p.Peer.Driver != driver {
 					continue
 				}
-				if skip--; skip < 0 {
+				if left--; left < 0 {
 					return []*Port{p}
 				}
 			}
@@ -177,7 +178,7 @@ func pauseIncidents() []*Incident {
 		},
 		{
 			Name: "deadlock", Title: "Two switches stop each other for ever",
-			Story:    "A leaf and a spine wait for each other: each has stopped the other and neither can send what would let it go on. Everybody behind them comes to a halt.",
+			Story:    "A leaf and a spine wait for each other: each has stopped the other, for a little less than the watchdog calls a storm, and neither can send what would let it go on. Everybody behind them comes to a halt.",
 			culprits: uplink(1),
 			happen: func(s *scene, at []*Port, _ time.Duration) {
 				s.pause(at[0], 0.985)
@@ -241,7 +242,7 @@ func lossIncidents() []*Incident {
 			culprits: nic(6, 1, mlx5),
 			happen: func(s *scene, at []*Port, _ time.Duration) {
 				here, _, _ := s.of(at[0])
-				here.Always[OutOfBuffer], here.Always[OutOfSequence], here.Always[SequenceNAKs] = 90, 80, 85
+				here.Always[GroupDropped], here.Always[OutOfSequence] = 90, 80
 			},
 		},
 		{

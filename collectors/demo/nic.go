@@ -63,6 +63,10 @@ func (p *Port) mlx5Statistics(pfc bool) []Statistic {
 	for i := range 8 {
 		name := func(format string) string { return fmt.Sprintf(format, i) }
 		class, ok := of[i]
+		var dropped []Quantity
+		if class == Data {
+			dropped = []Quantity{GroupDropped}
+		}
 		sum := func(q Quantity) []Quantity {
 			if !ok {
 				return nil
@@ -70,7 +74,7 @@ func (p *Port) mlx5Statistics(pfc bool) []Statistic {
 			return []Quantity{q + class}
 		}
 		all = append(all, p.stat(name("rx_prio%d_bytes"), sum(ReceivedBytes)...), p.stat(name("rx_prio%d_packets"), sum(ReceivedPackets)...),
-			p.stat(name("tx_prio%d_bytes"), sum(SentBytes)...), p.stat(name("tx_prio%d_packets"), sum(SentPackets)...), p.stat(name("rx_prio%d_discards")))
+			p.stat(name("tx_prio%d_bytes"), sum(SentBytes)...), p.stat(name("tx_prio%d_packets"), sum(SentPackets)...), p.stat(name("rx_prio%d_discards"), dropped...))
 	}
 	if !pfc {
 		return append(all, p.stat("rx_global_pause", GlobalPauseReceived), p.stat("tx_global_pause", GlobalPauseSent),
@@ -308,5 +312,8 @@ func (p *Port) putRDMA(files map[string]string, m Moment) {
 
 // rateText is the speed of an RDMA port as the kernel prints it.
 func rateText(bits float64) string {
+	if bits < hostSpeed {
+		return fmt.Sprintf("%g Gb/sec (1X HDR)", bits/gigabit)
+	}
 	return fmt.Sprintf("%g Gb/sec (4X EDR)", bits/gigabit)
 }

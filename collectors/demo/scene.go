@@ -209,6 +209,7 @@ func (s *scene) pause(p *Port, share float64) {
 	}
 	state.set(QueueWatermark, (1+7*share)*mebibyte)
 	state.set(QueueOccupancy, share*mebibyte)
+	state.Marked = max(state.Marked, 0.01*share) // A full queue marks.
 	node := &s.nodes[p.Node.index]
 	node.PoolWatermark = max(node.PoolWatermark, (0.2+0.5*share)*poolSize)
 	for _, other := range p.Node.Ports {
@@ -239,6 +240,13 @@ func framesOf(share, speed float64) float64 { return 1.6 * share * speed / (6553
 // flow works out the rates of all ports.
 func (s *scene) flow() {
 	f := s.fabric
+	for i, p := range f.ports {
+		// Nobody stops, and nobody obeys, without PFC at both ends; but the watchdog
+		// takes it away from a port that is stopped all the more.
+		if here, there := &s.ports[i], &s.ports[p.Peer.index]; !here.Storm && (here.ASICMask == 0 || there.ASICMask == 0) && !there.Global {
+			here.Paused, here.Creeping = 0, 0
+		}
+	}
 	down := make([]bool, len(f.ports))
 	for i, p := range f.ports {
 		for _, end := range []*Port{p, p.Peer} {

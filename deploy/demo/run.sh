@@ -27,6 +27,14 @@ up() { # name url pid
 	exit 1
 }
 
+# free says whether nobody listens on a port yet.
+free() { # port what
+	if (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; then
+		echo "Port $1 is taken: end what listens there first${2:+ ($2)}." >&2
+		exit 1
+	fi
+}
+
 # found prints the first of some commands that is installed.
 found() {
 	for name; do command -v "$name" && return; done
@@ -34,6 +42,8 @@ found() {
 }
 
 command -v curl >/dev/null || { echo 'curl is missing: apt-get install curl' >&2; exit 1; }
+
+free 14791 'another roce_exporter?'
 
 ./roce_exporter demo --web.listen-address=127.0.0.1:14791 --log.level=warn "$@" >"$dir/demo.log" 2>&1 &
 pids+=($!)
@@ -43,6 +53,7 @@ echo '  the fabric and its incidents  http://localhost:14791/'
 echo '  what one node exports         http://localhost:14791/node/leaf1/metrics'
 
 if alertmanager=$(found alertmanager prometheus-alertmanager) && [ -e alerts/alertmanager.yml ]; then
+	free 9093 'systemctl stop prometheus-alertmanager?'
 	"$alertmanager" --config.file=alerts/alertmanager.yml --storage.path="$dir/alertmanager" \
 		--web.listen-address=127.0.0.1:9093 --cluster.listen-address= >"$dir/alertmanager.log" 2>&1 &
 	pids+=($!)
@@ -52,6 +63,7 @@ else
 	echo '  Alertmanager is not installed (Debian: apt-get install prometheus-alertmanager)'
 fi
 if prometheus=$(found prometheus); then
+	free 9090 'systemctl stop prometheus?'
 	"$prometheus" --config.file=deploy/demo/prometheus.yml --storage.tsdb.path="$dir/prometheus" \
 		--web.listen-address=127.0.0.1:9090 >"$dir/prometheus.log" 2>&1 &
 	pids+=($!)

@@ -57,6 +57,22 @@ const (
 // start begins every history.
 var start = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 
+func TestMain(m *testing.M) { os.Exit(inOwnTemp(m.Run)) }
+
+// inOwnTemp runs tests with a directory for what they leave behind, and removes
+// it.
+func inOwnTemp(run func() int) int {
+	dir, err := os.MkdirTemp("", "roce-test-")
+	if err == nil {
+		err = os.Setenv("TMPDIR", dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	return run()
+}
+
 // exporter is built once.
 var exporter = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "roce")
