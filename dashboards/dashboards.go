@@ -31,11 +31,14 @@ type row struct {
 }
 
 // hidden is a variable that nobody chooses.
-type hidden struct{ name, query string }
+type hidden struct {
+	name, query string
+	many        bool // All values, else the first.
+}
 
 // boards are all dashboards, in the order of their links.
 func boards() []board {
-	return []board{fabricBoard()}
+	return []board{fabricBoard(), switchBoard(), portBoard(), nicBoard(), complianceBoard(), reviewBoard(), exporterBoard()}
 }
 
 // All are the dashboards, by uid.
@@ -69,7 +72,9 @@ func (b board) build() (dashboard.Dashboard, error) {
 		d.WithVariable(hiddenVariable(h))
 	}
 	for _, a := range annotations() {
-		d.Annotation(a)
+		if b.from != quarter { // There would be too many.
+			d.Annotation(a)
+		}
 	}
 	d.Link(dashboard.NewDashboardLinkBuilder("RoCE").Type(dashboard.DashboardLinkTypeDashboards).
 		Tags([]string{"roce"}).AsDropdown(true).KeepTime(true).IncludeVars(true).Icon("dashboard").Tooltip("The other RoCE dashboards, for the same time and choice"))
@@ -140,6 +145,9 @@ func (b board) variable(name string) cog.Builder[dashboard.VariableModel] {
 			Current(dashboard.VariableOption{Selected: cog.ToPtr(true), Text: one("default"), Value: one("default")})
 	}
 	c := choices[name]
+	if b.from == quarter { // A store for years has the review's series only.
+		c.metric = "node:roce_pfc_paused:avg_ratio_rate5m"
+	}
 	of := c.of
 	if name == "node" {
 		if slices.Contains(b.variables, "tier") {
@@ -160,10 +168,12 @@ func (b board) variable(name string) cog.Builder[dashboard.VariableModel] {
 }
 
 func hiddenVariable(h hidden) cog.Builder[dashboard.VariableModel] {
-	return dashboard.NewQueryVariableBuilder(h.name).Hide(dashboard.VariableHideHideVariable).Datasource(source).
-		Query(dashboard.StringOrMap{String: cog.ToPtr(h.query)}).
-		Refresh(dashboard.VariableRefreshOnTimeRangeChanged).Multi(true).IncludeAll(true).
-		Current(dashboard.VariableOption{Selected: cog.ToPtr(true), Text: texts("All"), Value: texts("$__all")})
+	v := dashboard.NewQueryVariableBuilder(h.name).Hide(dashboard.VariableHideHideVariable).Datasource(source).
+		Query(dashboard.StringOrMap{String: cog.ToPtr(h.query)}).Refresh(dashboard.VariableRefreshOnTimeRangeChanged)
+	if h.many {
+		v.Multi(true).IncludeAll(true).Current(dashboard.VariableOption{Selected: cog.ToPtr(true), Text: texts("All"), Value: texts("$__all")})
+	}
+	return v
 }
 
 func one(s string) dashboard.StringOrArrayOfString {

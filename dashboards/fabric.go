@@ -27,6 +27,17 @@ func withPeer(expr, labels string) string {
 	return fmt.Sprintf(`label_replace((%s) * on (fabric, node, port) group_left (%s) port:roce_peer:info, "peer", "unknown", "peer", "")`, expr, labels)
 }
 
+// worst keeps the few series with the highest values within the range shown;
+// topk alone would choose others at each step.
+func worst(count int, by, expr string) string {
+	return fmt.Sprintf(`%s and on (%s) topk(%d, max by (%s) (max_over_time((%s)[$__range:$__interval] @ end())))`, expr, by, count, by, expr)
+}
+
+// inUse leaves out priorities that are not lossless and not paused either.
+func inUse(paused string) string {
+	return `(` + paused + ` > 0.001 or ` + paused + ` and on (fabric, node, port, priority) port_priority:roce_pfc_enabled:in_force)`
+}
+
 // Values that look the same on all dashboards.
 var (
 	share    = value{unit: "percentunit", min: ptr(0)}
@@ -247,7 +258,7 @@ func longestPaused() panel {
 
 func pausedByTier() panel {
 	return panel{
-		title: "Paused: worst port of each tier", width: 6, draw: lines{},
+		title: "Paused: worst port of each tier", width: 6, draw: lines{}, tiers: true,
 		about: "Share of time in which the worst port of each tier is paused by its peer, where that is measured. Normal: under 1 %. Spines that are paused mean that congestion is no longer absorbed at the edge.",
 		asks: []ask{
 			{`max by (tier) (` + pausedMeasured + `{` + tierPriority + `})`, "{{tier}}", look{}},
@@ -259,7 +270,7 @@ func pausedByTier() panel {
 
 func markedByTier() panel {
 	return panel{
-		title: "ECN marks: worst queue of each tier", width: 6, draw: lines{},
+		title: "ECN marks: worst queue of each tier", width: 6, draw: lines{}, tiers: true,
 		about: "Share of packets that the worst queue of each tier marks. Normal: under 1 %. Over 3 % throughput begins to swing; pauses without any marks mean that the thresholds are too high. No line: not counted, or fewer than 100 packets a second.",
 		asks: []ask{
 			{`max by (tier) (port_queue:roce_queue_ecn_marked:ratio_rate5m{` + ofTier + `})`, "{{tier}}", look{}},
@@ -287,7 +298,7 @@ func pausedSpread() panel {
 
 func notifications() panel {
 	return panel{
-		title: "Congestion notifications per packet", width: 6, draw: lines{},
+		title: "Congestion notifications per packet", width: 6, draw: lines{soft: 0.001},
 		about: "CNPs that devices send for each RDMA packet that they receive: the worst device, and the median of its fabric. Normal: both close together. One device far above the others: its firmware. All of them up: see the marks.",
 		asks: []ask{
 			{`max by (fabric) (device:roce_rdma_cnp_sent_per_packet:ratio_rate5m{` + ofFabric + `})`, "worst device, {{fabric}}", look{}},
@@ -299,7 +310,7 @@ func notifications() panel {
 
 func trafficByTier() panel {
 	return panel{
-		title: "Traffic sent, by tier", width: 6, draw: lines{},
+		title: "Traffic sent, by tier", width: 6, draw: lines{}, tiers: true,
 		about: "What all ports of a tier send. A drop while nothing is lost and pauses rise is what a storm costs; a drop without pauses is the job itself.",
 		asks:  []ask{{`sum by (tier) (port:roce_port_transmit_bytes:rate5m{` + ofTier + `}) * 8`, "{{tier}}", look{}}},
 		value: bits,

@@ -29,6 +29,7 @@ type panel struct {
 	value value
 	asks  []ask
 	links []link // Where a click leads.
+	tiers bool   // Its series are tiers: each has its color everywhere.
 	least string // The shortest step; empty: the slowest interval of scrapes.
 }
 
@@ -86,10 +87,10 @@ type (
 	drawing interface{}
 	// lines over time.
 	lines struct {
-		right   bool   // The legend, as a table, on the right.
-		stacked bool   // One upon the other.
-		bars    bool   // Instead of lines.
-		axis    string // What the axis is of.
+		right   bool    // The legend, as a table, on the right.
+		stacked bool    // One upon the other.
+		bars    bool    // Instead of lines.
+		soft    float64 // The axis goes up to this at least; 0: as is usual for the unit.
 	}
 	// figures are numbers or names in large type.
 	figures struct{ names, both, column bool }
@@ -171,6 +172,13 @@ func (p panel) build(id uint32, at dashboard.GridPos) (dashboard.Panel, error) {
 	if built.FieldConfig.Overrides == nil {
 		built.FieldConfig.Overrides = []dashboard.DashboardFieldConfigSourceOverrides{}
 	}
+	if p.tiers {
+		for _, tier := range []struct{ name, color string }{{"host", "blue"}, {"leaf", "green"}, {"spine", "purple"}} {
+			built.FieldConfig.Overrides = append(built.FieldConfig.Overrides, dashboard.DashboardFieldConfigSourceOverrides{
+				Matcher: dashboard.MatcherConfig{Id: "byRegexp", Options: "/^" + tier.name + "(,.*)?$/"}, Properties: look{color: tier.color}.properties(),
+			})
+		}
+	}
 	for i, a := range p.asks {
 		if properties := a.look.properties(); len(properties) > 0 {
 			built.FieldConfig.Overrides = append(built.FieldConfig.Overrides, dashboard.DashboardFieldConfigSourceOverrides{
@@ -192,9 +200,18 @@ func (p panel) drawn() (dashboard.Panel, error) {
 		}
 		b := timeseries.NewPanelBuilder().Legend(legend).Tooltip(tooltip).
 			DrawStyle(common.GraphDrawStyleLine).LineInterpolation(common.LineInterpolationLinear).LineWidth(1.5).FillOpacity(0).GradientMode(common.GraphGradientModeNone).
-			ShowPoints(common.VisibilityModeNever).SpanNulls(common.BoolOrFloat64{Bool: cog.ToPtr(false)}).AxisPlacement(common.AxisPlacementAuto).AxisLabel(draw.axis).
+			ShowPoints(common.VisibilityModeNever).SpanNulls(common.BoolOrFloat64{Bool: cog.ToPtr(false)}).AxisPlacement(common.AxisPlacementAuto).AxisLabel("").
 			ThresholdsStyle(common.NewGraphThresholdsStyleConfigBuilder().Mode(common.GraphThresholdsStyleModeOff)).
 			Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNone).Group("A"))
+		// An axis of nothing but zeros shall not go up to 10000 %.
+		switch {
+		case draw.soft > 0:
+			b.AxisSoftMax(draw.soft)
+		case p.value.unit == "percentunit":
+			b.AxisSoftMax(0.01)
+		case p.value.unit == "pps" || p.value.unit == "short":
+			b.AxisSoftMax(10)
+		}
 		if draw.stacked {
 			b.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal).Group("A")).FillOpacity(60)
 		}
@@ -219,7 +236,7 @@ func (p panel) drawn() (dashboard.Panel, error) {
 	case gauges:
 		return bargauge.NewPanelBuilder().ReduceOptions(reduce).DisplayMode(common.BarGaugeDisplayModeBasic).ValueMode(common.BarGaugeValueModeText).
 			ShowUnfilled(true).Orientation(common.VizOrientationHorizontal).NamePlacement(common.BarGaugeNamePlacementLeft).Sizing(common.BarGaugeSizingAuto).
-			MinVizWidth(8).MinVizHeight(14).MaxVizHeight(28).Legend(legend.ShowLegend(false)).Build()
+			Text(common.NewVizTextDisplayOptionsBuilder().TitleSize(13).ValueSize(15)).MinVizWidth(8).MinVizHeight(14).MaxVizHeight(40).Legend(legend.ShowLegend(false)).Build()
 	case states:
 		return statetimeline.NewPanelBuilder().Legend(legend).Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeSingle).Sort(common.SortOrderNone)).
 			ShowValue(common.VisibilityModeNever).RowHeight(0.85).MergeValues(true).AlignValue(common.TimelineValueAlignmentLeft).LineWidth(0).FillOpacity(80).NeverSpanNulls().Build()
@@ -291,7 +308,9 @@ func (c column) properties() []dashboard.DynamicConfigValue {
 	if c.width > 0 {
 		add("custom.width", c.width)
 	}
-	if c.value != nil {
+	if c.value == nil {
+		add("noValue", "–") // A label that a row does not have.
+	} else {
 		var f dashboard.FieldConfig
 		c.value.set(&f)
 		if f.Unit != nil {
@@ -350,7 +369,7 @@ func (v value) set(f *dashboard.FieldConfig) {
 	if v.none != "" {
 		f.NoValue = &v.none
 	}
-	f.Color = &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdPaletteClassicByName}
+	f.Color = &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdPaletteClassic}
 	steps := v.steps
 	if len(steps) > 0 || len(v.words) > 0 {
 		f.Color.Mode = dashboard.FieldColorModeIdThresholds

@@ -26,6 +26,14 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
+// Files for promtool know no stale marks: a series that ends would be seen for
+// as long as Prometheus looks back, beside the one that follows it. So all rules
+// are evaluated at every step, and it looks back no further than to the last.
+const (
+	each     = 15 * time.Second
+	lookback = 29 * time.Second
+)
+
 // noon is when every past begins.
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
@@ -130,7 +138,7 @@ func (p *past) serve(t *testing.T) {
 	address := listener.Addr().String()
 	_ = listener.Close()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+config, "--storage.tsdb.path="+p.dir, "--web.listen-address="+address, "--storage.tsdb.retention.time=10y", "--log.level=error")
+	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+config, "--storage.tsdb.path="+p.dir, "--web.listen-address="+address, "--storage.tsdb.retention.time=10y", "--query.lookback-delta="+lookback.String(), "--log.level=error")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		cancel()
@@ -216,7 +224,6 @@ type rule struct {
 	Record, Alert, Expr string
 	For                 string
 	Labels              map[string]string
-	interval            time.Duration
 }
 
 func readRules(t *testing.T) []rule {
@@ -229,22 +236,14 @@ func readRules(t *testing.T) []rule {
 		}
 		var file struct {
 			Groups []struct {
-				Interval string
-				Rules    []rule
+				Rules []rule
 			}
 		}
 		if err := yaml.Unmarshal(text, &file); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for _, group := range file.Groups {
-			interval, err := time.ParseDuration(group.Interval)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			for _, r := range group.Rules {
-				r.interval = interval
-				all = append(all, r)
-			}
+			all = append(all, group.Rules...)
 		}
 	}
 	return all
@@ -313,13 +312,12 @@ func (p *past) evaluate(t *testing.T, level []rule) {
 	w := bufio.NewWriter(file)
 	written := 0
 	for _, r := range level {
-		series, err := p.over(t.Context(), r.Expr, p.from, p.to, r.interval)
+		series, err := p.over(t.Context(), r.Expr, p.from, p.to, each)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range series {
-			labels := maps.Clone(s.Metric)
-			delete(labels, "__name__")
+		for _, s := range withoutNames(series) {
+			labels := s.Metric
 			maps.Copy(labels, r.Labels)
 			write := func(name string, at time.Time, value any) {
 				written++
@@ -341,7 +339,7 @@ func (p *past) evaluate(t *testing.T, level []rule) {
 			var since, last time.Time
 			for _, v := range s.Values {
 				now := instant(v[0])
-				if now.Sub(last) > r.interval {
+				if now.Sub(last) > each {
 					since = now
 				}
 				last = now
@@ -366,6 +364,20 @@ func (p *past) evaluate(t *testing.T, level []rule) {
 	if written > 0 {
 		p.load(t, name)
 	}
+}
+
+// withoutNames joins series that differ in their names only: what a rule makes
+// has one name, whichever side of an or it comes from.
+func withoutNames(series []result) []result {
+	joined := map[string]result{}
+	for _, s := range series {
+		delete(s.Metric, "__name__")
+		key := labelText(s.Metric)
+		s.Values = append(joined[key].Values, s.Values...)
+		slices.SortFunc(s.Values, func(a, b [2]any) int { return instant(a[0]).Compare(instant(b[0])) })
+		joined[key] = s
+	}
+	return slices.Collect(maps.Values(joined))
 }
 
 func instant(v any) time.Time {
