@@ -91,7 +91,7 @@ func trusted() panel {
 		asks: []ask{
 			{`avg(` + targets + `)`, "of exporters answer", look{value: &value{unit: "percentunit", decimals: ptr(0), steps: []step{{0, bad}, {0.95, warning}, {0.9999, good}}, none: "unknown"}}},
 			{
-				`count(group by (fabric, node) (ALERTS{layer="meta", node!="", severity!="info", ` + ofFabric + `})) or 0 * count(node:roce_node:info{` + ofFabric + `})`,
+				`count(group by (fabric, node) (ALERTS{layer="meta", node!="", severity!="info", alertname!~"RoCE(ClockSkew|CardinalityHigh|ScrapeSlow)", ` + ofFabric + `})) or 0 * count(node:roce_node:info{` + ofFabric + `})`,
 				"nodes seen in part", look{value: &value{decimals: ptr(0), steps: []step{{0, good}, {1, warning}}, none: "unknown"}},
 			},
 		},
@@ -135,10 +135,10 @@ func onPriority() panel {
 }
 
 func since() panel {
-	state := `ALERTS_FOR_STATE{layer="pfc", severity="critical", ` + ofFabric + `}`
+	state := `ALERTS_FOR_STATE{severity="critical", fabric=~"$fabric|"}`
 	return panel{
 		title: "Since when?", width: 3, draw: figures{both: true, column: true},
-		about: "Since when the oldest of the critical alerts about pause has been true. Compare with what changed, below on the right.",
+		about: "Since when the oldest of the critical alerts has been true, about pause or not. Compare with what changed, below on the right.",
 		asks: []ask{
 			{`min(` + state + `) * 1000`, "local time", look{value: &value{unit: "time:ddd HH:mm", steps: []step{{0, bad}}}}},
 			{`0 * count(node:roce_node:info{` + ofFabric + `}) unless count(` + state + `)`, " ", look{value: &value{words: []word{{0, 0, "all quiet", good}}}}},
@@ -180,6 +180,8 @@ func whoPausesWhom() panel {
 	asPeer := func(expr string) string {
 		return `max by (` + keys + `) (label_replace(` + expr + `, "peer", "$1", "node", "(.*)"))`
 	}
+	// Who is not paused itself is where to begin, if what it does is worth it.
+	begins := `((` + top + ` > on () group_left () roce:pfc_origin:threshold) * 0 or ` + top + ` * 0 + 3)`
 	victims := asPeer(pausedAnyhow(ofFabric) + ` > 0.02`)
 	return panel{
 		title: "Who pauses whom, now", width: 14,
@@ -190,7 +192,7 @@ func whoPausesWhom() panel {
 			columns: []column{
 				{name: "peer", heading: "Who pauses", width: 105, links: []link{toPeer}},
 				{name: "peer_port", heading: "On its port", width: 120, links: []link{toPeer}},
-				{name: "B", heading: "Is it paused itself?", width: 155, value: &value{none: "unknown", words: []word{{0, 0, "no: begin here", bad}, {1, 1, "yes: it hands on", neutral}, {2, 2, "yes, by it: deadlock", bad}}}},
+				{name: "B", heading: "Is it paused itself?", width: 155, value: &value{none: "unknown", words: []word{{0, 0, "no: begin here", bad}, {1, 1, "yes: it hands on", neutral}, {2, 2, "yes, by it: deadlock", bad}, {3, 3, "no", neutral}}}},
 				{name: "node", heading: "Who is paused", width: 115, links: []link{toPort}},
 				{name: "port", heading: "On port", width: 120, links: []link{toPort}},
 				{name: "priority", heading: "Priority", width: 75},
@@ -205,9 +207,9 @@ func whoPausesWhom() panel {
 			// A host hands nothing on: that it is paused as well is no excuse.
 			{
 				top + ` * 0 + 2 and on (fabric, node, port, priority) ALERTS{alertname="RoCEPFCDeadlockSuspected"}` +
-					` or ` + top + ` * 0 and on (fabric, node, port) port:roce_peer:info{peer_role="host"}` +
+					` or ` + begins + ` and on (fabric, node, port) port:roce_peer:info{peer_role="host"}` +
 					` or ` + top + ` * 0 + on (` + keys + `) group_left () (1 + 0 * ` + victims + `)` +
-					` or ` + top + ` * 0 and on (` + keys + `) ` + asPeer(pausedAnyhow(ofFabric)),
+					` or ` + begins + ` and on (` + keys + `) ` + asPeer(pausedAnyhow(ofFabric)),
 				"", look{},
 			},
 		},

@@ -242,7 +242,7 @@ func (p panel) drawn() (dashboard.Panel, error) {
 			ShowValue(common.VisibilityModeNever).RowHeight(0.85).MergeValues(true).AlignValue(common.TimelineValueAlignmentLeft).LineWidth(0).FillOpacity(80).NeverSpanNulls().Build()
 	case heat:
 		return heatmap.NewPanelBuilder().Calculate(false).CellGap(1).ShowValue(common.VisibilityModeNever).
-			Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).Scheme("Oranges").Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.5).Steps(64).Reverse(false)).
+			Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).Scheme("Oranges").Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.5).Steps(64).Reverse(false).Min(0)).
 			YAxis(heatmap.NewYAxisConfigBuilder().Unit(p.value.unit).AxisPlacement(common.AxisPlacementLeft).Reverse(false)).
 			CellValues(heatmap.NewCellValuesBuilder().Unit("short").Decimals(0)).
 			FilterValues(heatmap.NewFilterValueRangeBuilder().Le(1e-9)).

@@ -28,11 +28,8 @@ import (
 
 // Files for promtool know no stale marks: a series that ends would be seen for
 // as long as Prometheus looks back, beside the one that follows it. So all rules
-// are evaluated at every step, and it looks back no further than to the last.
-const (
-	each     = 15 * time.Second
-	lookback = 29 * time.Second
-)
+// are evaluated at every sample, and it looks back no further than to the last.
+const each = 15 * time.Second
 
 // noon is when every past begins.
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
@@ -138,7 +135,7 @@ func (p *past) serve(t *testing.T) {
 	address := listener.Addr().String()
 	_ = listener.Close()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+config, "--storage.tsdb.path="+p.dir, "--web.listen-address="+address, "--storage.tsdb.retention.time=10y", "--query.lookback-delta="+lookback.String(), "--log.level=error")
+	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+config, "--storage.tsdb.path="+p.dir, "--web.listen-address="+address, "--storage.tsdb.retention.time=10y", "--query.lookback-delta="+(each-time.Second).String(), "--log.level=error")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		cancel()
