@@ -83,7 +83,7 @@ func portMatrix() panel {
 	// Only ports with a finding: a fabric has ten thousands of ports.
 	const only = ` and on (fabric, node, port) group by (fabric, node, port) (ALERTS{layer=~"config|link|inventory|ecn", severity!="info", port!="", ` + ofNode + `})`
 	check := func(expr string) string {
-		return `min by (fabric, node, port) (` + named("fabric, node, port, check", ofTier+`, node=~"$node"`, expr) + `)` + only
+		return `min by (fabric, node, port) (` + named("fabric, node, port", ofTier+`, node=~"$node"`, expr) + `)` + only
 	}
 	each := func(by, expr string) string { return `min by (instance, job, ` + by + `) (` + expr + `)` }
 	const inForce = `roce_pfc_enabled{source!="config"}`

@@ -54,7 +54,7 @@ var (
 		{0.01, 0.1, "1 to 10 %", notice},
 		{0.1, 0.5, "10 to 50 %", warning},
 		{0.5, math.Inf(1), "over 50 %", bad},
-	}}
+	}, none: "not measured"}
 )
 
 // carried is what every link takes along.

@@ -24,7 +24,7 @@ func nicBoard() board {
 		variables: []string{"datasource", "fabric", "tier", "node", "port", "priority"},
 		hidden:    []hidden{instances("instance", "node")},
 		rows: []row{
-			{height: 4, panels: []panel{whichNode("{{platform}} {{hwsku}} {{os_version}}"), upSince(), hostPauses(), hostPaused(), hostLost(), hostCards()}},
+			{height: 4, panels: []panel{whichNode("host", "{{platform}} {{hwsku}} {{os_version}}"), upSince("host"), hostPauses(), hostPaused(), hostLost(), hostCards()}},
 			{height: 5, panels: []panel{nics()}},
 			{height: 7, panels: []panel{nicTraffic(), nicPaused(), nicWaits()}},
 			{height: 7, panels: []panel{nicNotifications(), perPacket(), nicReliability()}},

@@ -260,7 +260,8 @@ func (g grid) drawn(asks int) (dashboard.Panel, error) {
 	for i, s := range g.sort {
 		sorts[i] = common.NewTableSortByFieldStateBuilder().DisplayName(s.heading).Desc(s.down)
 	}
-	b := table.NewPanelBuilder().ShowHeader(true).CellHeight(common.TableCellHeightSm).SortBy(sorts).FrameIndex(0).Align(common.FieldTextAlignmentAuto).Inspect(false).Filterable(false)
+	b := table.NewPanelBuilder().ShowHeader(true).CellHeight(common.TableCellHeightSm).SortBy(sorts).FrameIndex(0).
+		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"}).CountRows(false)).Align(common.FieldTextAlignmentAuto).Inspect(false).Filterable(false)
 	if asks > 1 {
 		b.WithTransformation(dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}})
 	}

@@ -38,8 +38,9 @@ var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 // rules of this repository all the time.
 type past struct {
 	url      string
-	from, to time.Time
+	from, to time.Time // All that there is.
 	dir      string
+	lookback time.Duration
 	stop     func()
 }
 
@@ -82,12 +83,43 @@ func run(t *testing.T, name string, args ...string) {
 	}
 }
 
+func (p *past) loadAll(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.om"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		p.load(t, file)
+	}
+}
+
+// newReviewPast has what the rules of the review would have recorded.
+func newReviewPast(t *testing.T, lasting time.Duration, args ...string) *past {
+	t.Helper()
+	p := &past{from: noon, to: noon.Add(lasting), dir: t.TempDir(), lookback: 5 * time.Minute}
+	command(t, "prometheus")
+	command(t, "promtool")
+	exporter, err := exporterOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := t.TempDir()
+	run(t, exporter, append([]string{
+		"demo", "history", "--what", "recorded", "--out", recorded,
+		"--start", p.from.Format(time.RFC3339), "--end", p.to.Add(time.Second).Format(time.RFC3339), // The end is not in it.
+	}, args...)...)
+	p.loadAll(t, recorded)
+	p.serve(t)
+	return p
+}
+
 // newPast lets a fabric live for a while from noon on.
 func newPast(t *testing.T, lasting time.Duration, args ...string) *past {
 	t.Helper()
-	p := &past{from: noon, to: noon.Add(lasting), dir: *keep}
-	if p.dir == "" {
-		p.dir = t.TempDir()
+	p := &past{from: noon, to: noon.Add(lasting), dir: t.TempDir(), lookback: each - time.Second}
+	if *keep != "" {
+		p.dir = filepath.Join(*keep, filepath.Base(t.Name()))
 	}
 	command(t, "prometheus")
 	command(t, "promtool")
@@ -98,15 +130,11 @@ func newPast(t *testing.T, lasting time.Duration, args ...string) *past {
 	raw := t.TempDir()
 	run(t, exporter, append([]string{
 		"demo", "history", "--out", raw,
-		"--start", p.from.Format(time.RFC3339), "--end", p.to.Format(time.RFC3339),
+		"--start", p.from.Format(time.RFC3339), "--end", p.to.Add(time.Second).Format(time.RFC3339), // The end is not in it.
 	}, args...)...)
-	files, err := filepath.Glob(filepath.Join(raw, "*.om"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		p.load(t, file)
-	}
+	// The demo calls instances as their nodes, which real ones are not.
+	run(t, "sh", "-c", `sed -i 's/instance="\([^"]*\)"/instance="\1:14791"/' "$1"/*.om`, "sh", raw)
+	p.loadAll(t, raw)
 	for _, level := range levels(t, readRules(t)) {
 		p.evaluate(t, level)
 	}
@@ -135,7 +163,7 @@ func (p *past) serve(t *testing.T) {
 	address := listener.Addr().String()
 	_ = listener.Close()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+config, "--storage.tsdb.path="+p.dir, "--web.listen-address="+address, "--storage.tsdb.retention.time=10y", "--query.lookback-delta="+(each-time.Second).String(), "--log.level=error")
+	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+config, "--storage.tsdb.path="+p.dir, "--web.listen-address="+address, "--storage.tsdb.retention.time=10y", "--query.lookback-delta="+p.lookback.String(), "--log.level=error")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		cancel()
@@ -167,6 +195,16 @@ type result struct {
 	Metric map[string]string
 	Value  [2]any
 	Values [][2]any
+}
+
+func get(t *testing.T, from string) ([]byte, error) {
+	t.Helper()
+	answer, err := http.Get(from)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return io.ReadAll(answer.Body)
 }
 
 // ask sends a query.
@@ -220,7 +258,7 @@ func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 type rule struct {
 	Record, Alert, Expr string
 	For                 string
-	Labels              map[string]string
+	Labels, Annotations map[string]string
 }
 
 func readRules(t *testing.T) []rule {

@@ -14,7 +14,7 @@ func switchBoard() board {
 		variables: []string{"datasource", "fabric", "tier", "node", "port", "priority"},
 		hidden:    []hidden{instances("instance", "node")},
 		rows: []row{
-			{height: 4, panels: []panel{whichNode("{{hwsku}}, {{os_version}}"), upSince(), countersFresh(), portsPaused(), portsPausing(), switchLost()}},
+			{height: 4, panels: []panel{whichNode("switch", "{{hwsku}}, {{os_version}}"), upSince("switch"), countersFresh(), portsPaused(), portsPausing(), switchLost()}},
 			{height: 9, panels: []panel{switchPorts()}},
 			{height: 7, panels: []panel{worstPaused(), worstPausing()}},
 			{height: 7, panels: []panel{uplinks(), switchMarks(), headroom()}},
@@ -24,20 +24,20 @@ func switchBoard() board {
 	}
 }
 
-func whichNode(legend string) panel {
+func whichNode(role, legend string) panel {
 	return panel{
 		title: "What is $node?", width: 5, draw: figures{names: true},
-		about: "Model and software of the node, as it says itself. Unknown: its exporter does not answer.",
-		asks:  []ask{{`max by (hwsku, platform, os_version) (roce_node_info{` + raw + `})`, legend, look{}}},
+		about: "Model and software of the node, as it says itself. Normal: what the inventory says, and the same on all nodes of a kind. Unknown: its exporter does not answer.",
+		asks:  []ask{{`max by (hwsku, platform, os_version) (roce_node_info{` + raw + `, role="` + role + `"})`, legend, look{}}},
 		value: value{steps: []step{{0, neutral}}, none: "unknown"},
 	}
 }
 
-func upSince() panel {
+func upSince(role string) panel {
 	return panel{
 		title: "Up for", width: 3, draw: figures{},
 		about: "Since the node booted. A reboot within the hour explains lost masks and MTUs, and counters that begin again.",
-		asks:  []ask{{`max(node:roce_node_uptime_seconds{` + ofNode + `})`, "", look{}}},
+		asks:  []ask{{`max(node:roce_node_uptime_seconds{` + ofNode + `, role="` + role + `"})`, "", look{}}},
 		value: value{unit: "dtdurations", decimals: ptr(0), steps: []step{{0, warning}, {3600, neutral}}, none: "unknown"},
 	}
 }
