@@ -45,7 +45,7 @@ func notChecked() panel {
 		about: "Nodes whose exporter was not told what is intended (policy), and ports that are up but whose neighbour is not known: what compares with the one or the other is silent there. Normal: 0 and 0.",
 		asks: []ask{
 			{`count(` + named("fabric, node", ofNode, `roce_node_info unless on (instance, job) roce_policy_lossless_priority`) + `) or 0 * count(node:roce_node:info{` + ofNode + `})`, "nodes without policy", look{}},
-			{`count(port:roce_port_up:info{` + ofNode + `, role="switch"} unless on (fabric, node, port) port:roce_link:info) or 0 * count(port:roce_port_oper_up{` + ofNode + `, role="switch"})`, "neighbours unknown", look{}},
+			{`count(port:roce_port_up:info{` + ofNode + `, role="switch"} and on (fabric, node, port) port:roce_port:info{kind="front"} unless on (fabric, node, port) port:roce_link:info) or 0 * count(port:roce_port_oper_up{` + ofNode + `, role="switch"})`, "neighbours unknown", look{}},
 		},
 		value: value{decimals: ptr(0), steps: []step{{0, good}, {1, warning}}, none: "unknown"},
 	}

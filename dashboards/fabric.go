@@ -22,9 +22,10 @@ func pausedAnyhow(of string) string {
 	return fmt.Sprintf(`(%s{%s} or on (fabric, node, port, priority) %s{%s})`, pausedMeasured, of, pausedApprox, of)
 }
 
-// withPeer adds what is at the other end; unknown is called so.
+// withPeer adds what is at the other end, as it is known at the end of the
+// range shown: where it changed, one port shall not be two lines.
 func withPeer(expr, labels string) string {
-	return fmt.Sprintf(`label_replace((%s) * on (fabric, node, port) group_left (%s) port:roce_peer:info, "peer", "unknown", "peer", "")`, expr, labels)
+	return fmt.Sprintf(`label_replace((%[1]s) * on (fabric, node, port) group_left (%[2]s) (port:roce_peer:info @ end() or on (fabric, node, port) group by (fabric, node, port) (%[1]s)), "peer", "unknown", "peer", "")`, expr, labels)
 }
 
 // worst keeps the few series with the highest values within the range shown;
@@ -292,7 +293,7 @@ func pausedSpread() panel {
 	}
 	return panel{
 		title: "How many ports are paused how long", width: 6, draw: heat{},
-		about: "Ports by the share of time in which they are paused: each line up to what is written at its top, the darker the fewer. Normal: all in the lowest line. A line at the top with few ports is one link; many ports half way up are victims of one.",
+		about: "Ports by the share of time in which they are paused: each line up to what is written at its top; below is how many a color means. Normal: all in the lowest line. A line at the top with few ports is one link; many ports half way up are victims of one.",
 		asks:  []ask{{expr, "{{le}}", look{}}},
 		value: value{unit: "percentunit"}, least: "2m",
 	}

@@ -386,6 +386,14 @@ func (v value) set(f *dashboard.FieldConfig) {
 		}
 		f.Thresholds.Steps = append(f.Thresholds.Steps, t)
 	}
+	if v.none != "" && f.Color.Mode == dashboard.FieldColorModeIdThresholds {
+		// Else it has the color of the first step, and green would look good.
+		f.Mappings = append(f.Mappings, dashboard.ValueMapping{SpecialValueMap: &dashboard.SpecialValueMap{
+			Type: dashboard.MappingTypeSpecialValue, Options: dashboard.DashboardSpecialValueMapOptions{
+				Match: dashboard.SpecialValueMatchNullAndNaN, Result: dashboard.ValueMappingResult{Text: cog.ToPtr(v.none), Color: cog.ToPtr(neutral), Index: cog.ToPtr(int32(len(v.words)))},
+			},
+		}})
+	}
 	for i, w := range v.words {
 		result := dashboard.ValueMappingResult{Text: cog.ToPtr(w.text), Index: cog.ToPtr(int32(i))}
 		if w.color != "" {

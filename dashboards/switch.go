@@ -89,7 +89,7 @@ func switchLost() panel {
 
 func switchPorts() panel {
 	yes := value{words: []word{{0, 0, "down", warning}, {1, 1, "up", good}}, none: "unknown"}
-	loss := value{unit: "short", decimals: ptr(0), steps: []step{{0, good}, {1, bad}}, none: "none"}
+	loss := value{unit: "short", decimals: ptr(0), steps: []step{{0, good}, {1, bad}}, none: "unknown"}
 	return panel{
 		title: "Ports of $node", width: 24,
 		about: "One row a port, those that are paused most first. Unknown: not measured or not counted on this switch. A click on a port shows both ends of its link.",
@@ -122,7 +122,7 @@ func switchPorts() panel {
 			{`max by (fabric, node, port) (port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofPort + `, ` + ofPriority + `})`, "", look{}},
 			{`max by (fabric, node, port) (port_queue:roce_queue_ecn_marked:ratio_rate5m{` + ofPort + `})`, "", look{}},
 			{`max by (fabric, node, port) (port:roce_port_transmit_bytes:rate5m{` + ofPort + `}) * 8`, "", look{}},
-			{`sum by (fabric, node, port) (port:roce_lossless_dropped_packets:increase5m{` + ofPort + `})`, "", look{}},
+			{`sum by (fabric, node, port) (port:roce_lossless_dropped_packets:increase5m{` + ofPort + `}) or 0 * group by (fabric, node, port) (port_queue:roce_queue_lossless:info{` + ofPort + `})`, "", look{}},
 			{mine("fabric, node, port", `increase(roce_port_receive_crc_errors_total{`+raw+`, port=~"$port"}[5m])`), "", look{}},
 		},
 		value: value{none: "unknown"},
