@@ -3,6 +3,7 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X github.com/prometheus/common/version.Version=$(VERSION)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+RULES := ../thresholds.yml ../recording.yml ../alerts.yml ../review.yml
 
 # need installs the packages $(2) where the command $(1) is missing.
 need = command -v $(1) >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy --no-install-recommends $(2); }
@@ -23,17 +24,24 @@ test: deps ## Everything that a change must pass.
 	@out=$$($(GOFUMPT) -l .); [ -z "$$out" ] || { echo "not formatted, run make format: $$out"; exit 1; }
 	go vet ./...
 	go test -race ./...
+	cd alerts/lint && go vet ./... && go test ./...
+	go test -run 'TestEverySampleIsTrue|TestHistoryIs' .
 
-test-full: test lint bench ## The same, with the linters and the cost.
+test-full: test lint bench ## The same, with the linters, the cost, the rules by promtool 3, every incident, and five of them live.
+	cd alerts/lint && go tool promtool check rules $(RULES)
+	cd alerts/lint && go tool promtool test rules ../tests/*.yml
+	cd alerts/lint && go test -timeout 90m ./matrix -all
+	go test -timeout 20m -run TestLive ./alerts -live
 
 lint: ## golangci-lint.
 	$(LINT) run
+	cd alerts/lint && $(LINT) run
 
 format: ## gofumpt.
 	$(GOFUMPT) -w .
 
 golden: ## Write the golden files anew: read the diff.
-	go test ./collectors -update
+	go test ./collectors ./alerts -update
 
 bench: deps ## What a scrape costs, against a client that drops the replies.
 	go test -p 1 -run '^TestCost' -count=1 -v . ./collectors -cost
@@ -41,3 +49,5 @@ bench: deps ## What a scrape costs, against a client that drops the replies.
 deps: ## What the tests need beside Go, on Debian.
 	@$(call need,redis-server,redis-server)
 	@$(call need,gcc,gcc libc6-dev)
+	@$(call need,amtool,prometheus-alertmanager)
+	@$(call need,promtool,prometheus)

@@ -99,8 +99,15 @@ func (b *builder) replay(c exporter.Config) ([]exporter.Enabled, error) {
 		enabled = append(enabled, exporter.Enabled{
 			Collector: collectors.NewHost(b.catalog, collectors.NewDevices(samples[0], samples[1:]...), options), Auto: b.flags.hostMode == auto,
 		})
-	} else if err != nil {
+	} else if err != nil && len(samples) == 0 {
 		return nil, fmt.Errorf("--replay %s: %w, nor is there sys or sys.tar", b.flags.replay, err)
+	}
+	if len(enabled) == 0 {
+		has := "switch"
+		if err != nil {
+			has = "host"
+		}
+		return nil, fmt.Errorf("--replay %s: this is a capture of a %s, whose collector is off: give --collector.%[2]s", b.flags.replay, has)
 	}
 	return enabled, nil
 }

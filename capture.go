@@ -55,7 +55,7 @@ func capture(ctx context.Context, f *flags, stdout io.Writer) error {
 		}
 		taken, err := sampler.sample(ctx)
 		if errors.Is(err, host.ErrNoDevice) {
-			return fmt.Errorf("neither a switch nor a host with NICs: %w, and below %s %w: give --path.sysfs, or --sonic.database-dir on a switch", noSwitch, f.sysPath, err)
+			return fmt.Errorf("neither a switch nor a host with NICs: %w; %w (--sonic.database-dir and --path.sysfs look elsewhere)", noSwitch, err)
 		}
 		if err != nil {
 			return err
@@ -76,9 +76,8 @@ const patience = 10 * time.Second
 
 // A sampler reads this node, again and again.
 type sampler struct {
-	found     *sonic.Switch // nil: the node is none.
-	sources   host.Sources
-	wanted    host.Options
+	found     *sonic.Switch  // nil: the node is none.
+	host      *host.Recorder // One for all samples: a device that hangs is asked once.
 	anonymise bool
 	ofSwitch  *sonic.Anonymiser // One for all samples: a name stays the same.
 	ofHost    *host.Anonymiser
@@ -91,7 +90,7 @@ func newSampler(f *flags, config exporter.Config, found *sonic.Switch) (*sampler
 	}
 	ofSwitch := sonic.NewAnonymiser()
 	return &sampler{
-		found: found, sources: host.NewLive(f.sysPath, f.procPath), wanted: hostOptions(f, config).Reader(catalog),
+		found: found, host: host.NewRecorder(host.NewLive(f.sysPath, f.procPath), hostOptions(f, config).Reader(catalog), patience),
 		anonymise: f.anonymise, ofSwitch: ofSwitch, ofHost: host.NewAnonymiser(ofSwitch),
 	}, nil
 }
@@ -112,7 +111,7 @@ func (s *sampler) sample(ctx context.Context) (*collectors.Recording, error) {
 		}
 		taken.Switch = recording
 	}
-	recording, err := host.Record(ctx, s.sources, s.wanted, ports, patience)
+	recording, err := s.host.Record(ctx, ports)
 	switch {
 	case err == nil:
 		if s.anonymise {

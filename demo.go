@@ -42,7 +42,7 @@ func serveDemo(ctx context.Context, f *flags, logger *slog.Logger, stdout io.Wri
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	fabric, err := demo.New(f.fabric)
+	fabric, err := newFabric(f)
 	if err != nil {
 		return err
 	}
@@ -51,9 +51,6 @@ func serveDemo(ctx context.Context, f *flags, logger *slog.Logger, stdout io.Wri
 		return err
 	}
 	defer d.close()
-	if err := f.incidents.begin(d.fabric); err != nil {
-		return err
-	}
 	listen := splitAddresses(f.listen)
 	_, _ = fmt.Fprintf(stdout, "A fabric of %d nodes: %d spines, %d leaves, %d hosts. Ctrl-C ends it.\n", len(d.fabric.Nodes), d.fabric.Spines, d.fabric.Leaves, d.fabric.Hosts)
 	for _, address := range listen {
@@ -64,6 +61,28 @@ func serveDemo(ctx context.Context, f *flags, logger *slog.Logger, stdout io.Wri
 	}
 	_, _ = fmt.Fprintf(stdout, "  the databases of its switches %s/<switch>/redis/sonic-db\n", dir)
 	return exporter.Serve(ctx, d.handler(f), &web.FlagConfig{WebListenAddresses: &listen, WebSystemdSocket: &f.systemdSocket, WebConfigFile: &f.webConfig}, logger)
+}
+
+// newFabric makes the fabric that the flags describe, with its incidents.
+func newFabric(f *flags) (*demo.Fabric, error) {
+	if o := f.fabric; min(o.Spines, o.Leaves, o.Hosts, o.Rails) < 1 {
+		return nil, errors.New("--spines, --leaves, --hosts and --rails must be at least 1")
+	}
+	fabric, err := demo.New(f.fabric)
+	if err != nil {
+		return nil, err
+	}
+	return fabric, f.incidents.begin(fabric)
+}
+
+// listIncidents prints what can happen to a fabric.
+func listIncidents(stdout io.Writer) error {
+	for _, i := range demo.Incidents() {
+		if _, err := fmt.Fprintf(stdout, "%-26s%s\n", i.Name, i.Title); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newDemo starts the nodes; what they need of files is written to dir.
@@ -90,7 +109,7 @@ func (d *demoFabric) start(f *flags, catalog *collectors.Catalog, logger *slog.L
 		return nil, err
 	}
 	config := filepath.Join(dir, "roce_exporter.yml")
-	if err := os.WriteFile(config, []byte(demoConfig(n)), 0o644); err != nil {
+	if err := os.WriteFile(config, []byte(demoConfig(d.fabric.Name, n)), 0o644); err != nil {
 		return nil, err
 	}
 	build := func(c exporter.Config) ([]exporter.Enabled, error) {
@@ -124,16 +143,13 @@ func (d *demoFabric) start(f *flags, catalog *collectors.Catalog, logger *slog.L
 	return e, nil
 }
 
-// demoFabricName is the fabric's name in the metrics.
-const demoFabricName = "demo"
-
 // demoConfig is the configuration of a node: what its operator intends.
-func demoConfig(n *demo.Node) string {
+func demoConfig(fabric string, n *demo.Node) string {
 	ports := `{match: ".*", mtu: 9000, speed: 100G}`
 	if n.IsSwitch() {
 		ports = `{match: ".*", mtu: 9100}`
 	}
-	return fmt.Sprintf(`node: {fabric: %s, tier: %s}
+	return fmt.Sprintf(`node: {fabric: %q, tier: %s}
 refresh: {config: 5s, fdb: 15s}
 policy:
   lossless_priorities: [3]
@@ -141,7 +157,7 @@ policy:
   rdma_mtu: 4096
   dscp: {data: [26], cnp: [48]}
   congestion_control: dcqcn
-`, demoFabricName, n.Tier, ports)
+`, fabric, n.Tier, ports)
 }
 
 func (d *demoFabric) close() {

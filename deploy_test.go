@@ -9,17 +9,23 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"maps"
 	"math/big"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
+	"gopkg.in/yaml.v3"
+
+	"roce_exporter/exporter"
 )
 
 // unitLines reads a unit of systemd: its settings in order, "Key=value".
@@ -132,6 +138,162 @@ func TestDockerfile(t *testing.T) {
 	for _, needed := range []string{"go.mod", "go.sum", "main.go", "exporter", "collectors"} {
 		if slices.Contains(strings.Split(string(ignored), "\n"), needed) {
 			t.Errorf("the build needs %s", needed)
+		}
+	}
+}
+
+// The drop-in of a host gives the one right that it is about, and takes none of
+// the rest away.
+func TestDropInOfAHost(t *testing.T) {
+	want := []string{"CapabilityBoundingSet=CAP_SYS_ADMIN", "AmbientCapabilities=CAP_SYS_ADMIN"}
+	if got := unitLines(t, "host-root.conf"); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A daemonSet is what matters of the manifest. A key that is not of it is for
+// Kubernetes to check.
+type daemonSet struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string
+	Spec       struct {
+		Selector struct {
+			MatchLabels map[string]string `yaml:"matchLabels"`
+		}
+		Template struct {
+			Metadata struct{ Labels map[string]string }
+			Spec     struct {
+				HostNetwork                  bool  `yaml:"hostNetwork"`
+				HostPID                      bool  `yaml:"hostPID"`
+				AutomountServiceAccountToken *bool `yaml:"automountServiceAccountToken"`
+				SecurityContext              struct {
+					RunAsNonRoot bool `yaml:"runAsNonRoot"`
+					RunAsUser    int  `yaml:"runAsUser"`
+				} `yaml:"securityContext"`
+				Containers []struct {
+					Args  []string
+					Ports []struct {
+						Name          string
+						ContainerPort int `yaml:"containerPort"`
+					}
+					LivenessProbe   httpProbe `yaml:"livenessProbe"`
+					ReadinessProbe  httpProbe `yaml:"readinessProbe"`
+					SecurityContext struct {
+						AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
+						ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
+						Capabilities             struct{ Drop, Add []string }
+						Privileged               bool
+					} `yaml:"securityContext"`
+					VolumeMounts []struct {
+						Name      string
+						MountPath string `yaml:"mountPath"`
+						ReadOnly  bool   `yaml:"readOnly"`
+					} `yaml:"volumeMounts"`
+				}
+				Volumes []struct {
+					Name     string
+					HostPath struct{ Path string } `yaml:"hostPath"`
+				}
+			}
+		}
+	}
+}
+
+type httpProbe struct {
+	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
+}
+
+// The DaemonSet sees the host's network, /sys and /proc, and may do nothing.
+func TestDaemonSet(t *testing.T) {
+	data, err := os.ReadFile("deploy/kubernetes/daemonset.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set daemonSet
+	if err := yaml.Unmarshal(data, &set); err != nil {
+		t.Fatal(err)
+	}
+	if set.APIVersion != "apps/v1" || set.Kind != "DaemonSet" {
+		t.Fatalf("a %s of %s", set.Kind, set.APIVersion)
+	}
+	if selected := set.Spec.Selector.MatchLabels; len(selected) == 0 || !maps.Equal(selected, set.Spec.Template.Metadata.Labels) {
+		t.Errorf("it selects %v and makes %v", selected, set.Spec.Template.Metadata.Labels)
+	}
+	pod := set.Spec.Template.Spec
+	if len(pod.Containers) != 1 {
+		t.Fatalf("%d containers", len(pod.Containers))
+	}
+	c := pod.Containers[0]
+	f, err := parseFlags(t, c.Args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.sysPath != "/host/sys" || f.procPath != "/host/proc" || f.switchMode != off || f.hostMode != on {
+		t.Errorf("flags: %q", c.Args)
+	}
+	mounted := map[string]string{}
+	for _, m := range c.VolumeMounts {
+		for _, v := range pod.Volumes {
+			if v.Name == m.Name && m.ReadOnly {
+				mounted[m.MountPath] = v.HostPath.Path
+			}
+		}
+	}
+	if want := map[string]string{f.sysPath: "/sys", f.procPath: "/proc"}; !maps.Equal(mounted, want) || len(c.VolumeMounts) != len(want) {
+		t.Errorf("mounted read-only: %v, want %v and nothing else", mounted, want)
+	}
+	port := ""
+	for _, address := range f.listen {
+		_, port, _ = net.SplitHostPort(address)
+	}
+	if len(c.Ports) != 1 || strconv.Itoa(c.Ports[0].ContainerPort) != port {
+		t.Errorf("ports %v, it listens on %s", c.Ports, port)
+	}
+	for name, p := range map[string]httpProbe{"liveness": c.LivenessProbe, "readiness": c.ReadinessProbe} {
+		if p.HTTPGet.Path != "/-/healthy" || p.HTTPGet.Port != c.Ports[0].Name {
+			t.Errorf("%s: asks %+v", name, p)
+		}
+	}
+	s := c.SecurityContext
+	for what, ok := range map[string]bool{
+		"the host's network":           pod.HostNetwork,
+		"no processes of the host":     !pod.HostPID,
+		"no token of Kubernetes":       pod.AutomountServiceAccountToken != nil && !*pod.AutomountServiceAccountToken,
+		"a user that is not root":      pod.SecurityContext.RunAsNonRoot && pod.SecurityContext.RunAsUser > 0,
+		"no capabilities":              slices.Equal(s.Capabilities.Drop, []string{"ALL"}) && s.Capabilities.Add == nil && !s.Privileged,
+		"no way to more rights":        s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation,
+		"a file system to read only":   s.ReadOnlyRootFilesystem,
+		"the host's name for its node": !strings.Contains(string(data), "hostname:"),
+	} {
+		if !ok {
+			t.Errorf("the pod needs %s", what)
+		}
+	}
+}
+
+// What the README gives to copy for a host is right.
+func TestREADMEOfAHost(t *testing.T) {
+	data, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(data), "\n## On a host\n")
+	_, config, _ := strings.Cut(text, "```yaml\n")
+	config, _, _ = strings.Cut(config, "```")
+	c, err := exporter.ReadConfig(strings.NewReader(config), "the README's configuration")
+	if err != nil || len(c.Host.RawStats) != 2 || c.Policy == nil || c.Policy.Ports[0].MTU != 9000 {
+		t.Errorf("%v: %+v", err, c)
+	}
+	_, run, _ := strings.Cut(text, "\ndocker run ")
+	run, _, _ = strings.Cut(run, "```")
+	_, args, _ := strings.Cut(run, " roce_exporter \\\n")
+	f, err := parseFlags(t, strings.Fields(args)...)
+	if err != nil || f.hostMode != on {
+		t.Fatalf("docker run: %q, %v", args, err)
+	}
+	for _, want := range []string{"--network=host ", "-v /sys:" + f.sysPath + ":ro ", "-v /proc:" + f.procPath + ":ro "} {
+		if !strings.Contains(run, want) {
+			t.Errorf("docker run has no %s", want)
 		}
 	}
 }

@@ -13,12 +13,21 @@ import (
 )
 
 // The exporter on a host as a user without any right: /sys and /proc are those
-// of a composed host, ethtool and DCB are the kernel's, which has no such
-// network devices. So the RDMA devices are there and the NICs are not, and it
-// says so.
+// of a composed host, ethtool and DCB are the kernel's, which has a network
+// device of the name of one of its NICs, a veth, and none of the other. So it
+// has what ethtool tells of the one, and says that it has nothing of the other.
 func TestHostAsNobody(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to start the exporter as another user")
+	}
+	if !hosttest.Elsewhere(t, hosttest.NewNetwork()) {
+		return
+	}
+	if err := hosttest.SetUp("lo", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := hosttest.AddLink("veth", "ens1f0np0", 1); err != nil {
+		t.Skip("no veth: ", err)
 	}
 	dir, err := os.MkdirTemp("", "roce-host") // Of which others may see the content.
 	if err != nil {
@@ -29,7 +38,10 @@ func TestHostAsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	hosttest.Write(t, hosttest.Read(t, "collectors/testdata/hosts/connectx.txt"), dir)
-	p := launch(t, 65534, "--path.sysfs="+dir+"/sys", "--path.procfs="+dir+"/proc", "--sonic.database-dir="+dir+"/none")
+	if err := os.WriteFile(dir+"/config.yml", []byte("host: {raw_stats: [peer_ifindex]}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, 65534, "--config.file="+dir+"/config.yml", "--path.sysfs="+dir+"/sys", "--path.procfs="+dir+"/proc", "--sonic.database-dir="+dir+"/none")
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +55,8 @@ func TestHostAsNobody(t *testing.T) {
 	for _, line := range []string{
 		`roce_node_info{fabric="",hwsku="",node="gpu1",os_version="6.12.0",platform="",role="host",tier=""} 1`,
 		`roce_scrape_collector_success{collector="host"} 1`,
-		`roce_scrape_source_success{collector="host",source="ens1f0np0"} 0`,
+		`roce_scrape_source_success{collector="host",source="ens1f0np0"} 1`,
+		`roce_scrape_source_success{collector="host",source="ens2f0np0"} 0`,
 		`roce_scrape_source_success{collector="host",source="mlx5_0"} 1`,
 		`roce_rdma_cnp_sent_packets_total{device="mlx5_0",rdma_port="1"} 2014`,
 		`roce_rdma_mtu_bytes{device="mlx5_1",rdma_port="1"} 1024`,
@@ -52,10 +65,14 @@ func TestHostAsNobody(t *testing.T) {
 	} {
 		hasLine(t, got, line)
 	}
+	// That of the veth, which no file tells.
+	if !strings.Contains(got, `roce_nic_raw_stat{name="peer_ifindex",port="ens1f0np0"} `) {
+		t.Error("ethtool -S told nothing to nobody")
+	}
 	if strings.Contains(got, `collector="switch"`) {
 		t.Error("a host is no switch, and nobody asked for one")
 	}
-	if lines := p.log.lines(1, "source=ens1f0np0", "ens1f0np0", "no such device"); len(lines) != 1 {
+	if lines := p.log.lines(1, "source=ens2f0np0", "ens2f0np0", "no such device"); len(lines) != 1 {
 		t.Errorf("want one line with the device and the reason: %q", lines)
 	}
 }

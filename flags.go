@@ -20,6 +20,7 @@ const (
 	captureCommand = "capture"
 	demoRun        = "run"
 	demoHistory    = "history"
+	demoIncidents  = "incidents"
 )
 
 // flags are the values of all flags.
@@ -65,8 +66,8 @@ func newApp() (*kingpin.Application, *flags) {
 	app.Flag("sonic.database-dir", "Directory of SONiC's database_config.json.").Default("/var/run/redis/sonic-db").StringVar(&f.databaseDir)
 	app.Flag("path.sysfs", "Where sysfs is mounted.").Default("/sys").StringVar(&f.sysPath)
 	app.Flag("path.procfs", "Where procfs is mounted.").Default("/proc").StringVar(&f.procPath)
-	app.Flag("host.device-include", "Regular expression of the whole names of network and RDMA devices to read. Has precedence over host.device_include of the configuration.").PlaceHolder("REGEXP").SetValue(&f.include)
-	app.Flag("host.device-exclude", "The same of those not to read.").PlaceHolder("REGEXP").SetValue(&f.exclude)
+	app.Flag("host.device-include", "Regular expression of the whole names of network and RDMA devices to read, of both: ens.*|mlx5_.*. Has precedence over host.device_include of the configuration.").PlaceHolder("REGEXP").SetValue(&f.include)
+	app.Flag("host.device-exclude", "The same of those not to read, here too of both.").PlaceHolder("REGEXP").SetValue(&f.exclude)
 
 	app.Flag("runtime.memory-limit", "Memory that the process keeps below if it can (64MiB; 0 for none); a switch that needs more gets it. GOMEMLIMIT has precedence.").Default("48MiB").SetValue(&f.memoryLimit)
 	app.Flag("runtime.gomaxprocs", "CPUs that the process uses at a time (0 for all). GOMAXPROCS has precedence.").Default("1").IntVar(&f.maxProcs)
@@ -85,6 +86,7 @@ func newApp() (*kingpin.Application, *flags) {
 	run := demo.Command(demoRun, "Serve it; what demo alone does.").Default()
 	webFlags(run, f)
 	fabricFlags(run, f)
+	demo.Command(demoIncidents, "List the incidents that can happen to it.")
 	history := demo.Command(demoHistory, "Write the past of such a fabric as OpenMetrics, a file for each day, for promtool tsdb create-blocks-from openmetrics.")
 	fabricFlags(history, f)
 	history.Flag("start", "Begin: 2026-01-31T12:00:00Z, seconds since the epoch, or 36h, 90d for so long ago. Without it a day before the end.").NoEnvar().SetValue(&f.history.start)
@@ -116,12 +118,13 @@ func webFlags(command *kingpin.CmdClause, f *flags) {
 
 // fabricFlags describe a made-up fabric.
 func fabricFlags(command *kingpin.CmdClause, f *flags) {
+	command.Flag("fabric", "Name of the fabric.").NoEnvar().Default("demo").StringVar(&f.fabric.Name)
 	command.Flag("spines", "Spines of the fabric.").NoEnvar().Default("2").IntVar(&f.fabric.Spines)
 	command.Flag("leaves", "Leaves of the fabric.").NoEnvar().Default("4").IntVar(&f.fabric.Leaves)
 	command.Flag("hosts", "Hosts of the fabric.").NoEnvar().Default("16").IntVar(&f.fabric.Hosts)
 	command.Flag("rails", "NICs of a host, each on a leaf of its own.").NoEnvar().Default("2").IntVar(&f.fabric.Rails)
 	command.Flag("variant", "Another number makes another fabric of the same size.").NoEnvar().Default("1").Uint64Var(&f.fabric.Variant)
-	command.Flag("incident", "An incident: NAME, NAME@AFTER, NAME@AFTER+LASTING, for example slow-receiver@10m+5m. Repeatable.").NoEnvar().SetValue(&f.incidents)
+	command.Flag("incident", "An incident: NAME from the begin on, NAME@AFTER so long after it, NAME@AFTER+LASTING not for ever: slow-receiver@10m+5m. Repeatable; demo incidents lists the names.").NoEnvar().SetValue(&f.incidents)
 }
 
 // mode says whether a collector is wanted; auto: if there is something to read.
@@ -196,13 +199,11 @@ func (s *scenario) Set(text string) error {
 	if timed {
 		after, lasting, ends := strings.Cut(at, "+")
 		var err error
-		if p.after, err = time.ParseDuration(after); err != nil {
-			return err
+		if p.after, err = time.ParseDuration(after); err == nil && ends {
+			p.lasting, err = time.ParseDuration(lasting)
 		}
-		if ends {
-			if p.lasting, err = time.ParseDuration(lasting); err != nil {
-				return err
-			}
+		if err != nil {
+			return fmt.Errorf("%q: %w: give something like slow-receiver@10m+5m", text, err)
 		}
 		if p.after < 0 || ends && p.lasting <= 0 {
 			return fmt.Errorf("%q: times go forward", text)
@@ -213,7 +214,7 @@ func (s *scenario) Set(text string) error {
 		for _, i := range demo.Incidents() {
 			names = append(names, i.Name)
 		}
-		return fmt.Errorf("no incident is called %q; there are: %s", name, strings.Join(names, ", "))
+		return fmt.Errorf("no incident is called %q; there are %s", name, strings.Join(names, ", "))
 	}
 	*s = append(*s, p)
 	return nil
@@ -254,6 +255,24 @@ func (b *byteSize) Set(text string) error {
 	}
 	*b = byteSize(n * factor)
 	return nil
+}
+
+// wrongFlag names the flag whose value was refused: the error does not.
+func wrongFlag(app *kingpin.Application, args []string, refused error) string {
+	parsed, err := app.ParseContext(args)
+	if err != nil {
+		return ""
+	}
+	for _, element := range parsed.Elements {
+		flag, ok := element.Clause.(*kingpin.FlagClause)
+		if !ok || element.Value == nil {
+			continue
+		}
+		if err := flag.Model().Value.Set(*element.Value); err != nil && err.Error() == refused.Error() {
+			return "--" + flag.Model().Name + ": "
+		}
+	}
+	return ""
 }
 
 // fromEnvironment lists the flags that the environment sets: an error of

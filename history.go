@@ -34,11 +34,13 @@ func writeHistory(ctx context.Context, f *flags, stdout, stderr io.Writer) error
 		return err
 	}
 	f.fabric.Start, f.telemetryPath = o.start.Time, metricsURL.Path
-	fabric, err := demo.New(f.fabric)
-	if err != nil {
-		return err
+	for _, i := range f.incidents {
+		if length := o.end.Sub(o.start.Time); i.after >= length {
+			return fmt.Errorf("incident %s begins %s after the start, and the history is %s long", i.name, i.after, length)
+		}
 	}
-	if err := f.incidents.begin(fabric); err != nil {
+	fabric, err := newFabric(f)
+	if err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "roce_exporter-history-")
@@ -67,7 +69,10 @@ func writeHistory(ctx context.Context, f *flags, stdout, stderr io.Writer) error
 		name := filepath.Join(o.out, from.UTC().Format(time.DateOnly)+"."+o.what+".om")
 		samples, err := h.writeDay(ctx, name, from, until)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("history: %w", err)
+		}
+		if samples == 0 {
+			return fmt.Errorf("%s: no samples: no family is called like %s", name, o.families.text)
 		}
 		show.advance(until)
 		if _, err := fmt.Fprintf(stdout, "%s: %d samples\n", name, samples); err != nil {
@@ -405,7 +410,7 @@ func (h *historian) writeDay(ctx context.Context, file string, from, until time.
 	for t := from; t.Before(until); t = t.Add(h.options.step) {
 		moments = append(moments, h.fabric.At(t))
 	}
-	out, err := os.Create(file)
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return 0, err
 	}

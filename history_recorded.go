@@ -56,12 +56,8 @@ func (h *historian) writeRecorded(ctx context.Context, w *bufio.Writer, moments 
 	)
 	paused := write("port_priority:roce_pfc_paused:ratio_rate5m", group(port+",priority", highest, change(rates("roce_pfc_receive_pause_seconds_total", notEstimated), func(v float64) float64 { return min(v, 1) })))
 	write("port:roce_pfc_pause_frames:rate5m", group(port, total, rates("roce_pfc_receive_frames_total", nil)))
-	lossless := h.lossless(all["roce_queue_lossless"])
-	isLossless := func(labels map[string]string) bool {
-		return lossless[labels["node"]+" "+labels["port"]+" "+labels["queue"]]
-	}
 	marked := write("port:roce_queue_ecn_marked_packets:rate5m", group(port, total, rates("roce_queue_ecn_marked_packets_total", nil)))
-	packets := write("port:roce_queue_lossless_packets:rate5m", group(port, total, rates("roce_queue_packets_total", isLossless)))
+	packets := write("port:roce_queue_lossless_packets:rate5m", group(port, total, where(rates("roce_queue_packets_total", nil), h.values(all["roce_queue_lossless"], moments), "node", "port", "queue")))
 	sent := write("device:roce_cnp_sent_packets:rate5m", group(device, total, rates("roce_rdma_cnp_sent_packets_total", nil)))
 	write("device:roce_cnp_handled_packets:rate5m", group(device, total, rates("roce_rdma_cnp_handled_packets_total", nil)))
 	received := group(device, total, rates("roce_rdma_receive_packets_total", nil))
@@ -85,14 +81,28 @@ func (h *historian) writeRecorded(ctx context.Context, w *bufio.Writer, moments 
 
 func notEstimated(labels map[string]string) bool { return labels["method"] != "estimated" }
 
-// lossless are the queues that ever are, by node, port and queue.
-func (h *historian) lossless(series map[string][]span) map[string]bool {
-	all := map[string]bool{}
-	for text := range series {
-		labels := h.labels(text)
-		all[labels["node"]+" "+labels["port"]+" "+labels["queue"]] = true
+// where keeps the values of vectors where another that has the same values of
+// some labels has one, too.
+func where(of, other []vector, on ...string) []vector {
+	key := func(v vector) (text string) {
+		for _, name := range on {
+			text += strconv.Quote(v.labels[name])
+		}
+		return text
 	}
-	return all
+	known := map[string]vector{}
+	for _, v := range other {
+		known[key(v)] = v
+	}
+	for _, v := range of {
+		match, ok := known[key(v)]
+		for i := range v.values {
+			if !ok || math.IsNaN(match.values[i]) {
+				v.values[i] = math.NaN()
+			}
+		}
+	}
+	return of
 }
 
 // labels reads the labels of a series, with those of its node's identity.
@@ -108,7 +118,7 @@ func (h *historian) labels(text string) map[string]string {
 		text = strings.TrimPrefix(rest[len(quoted):], ",")
 	}
 	if n := h.fabric.Node(labels["instance"]); n != nil {
-		labels["fabric"], labels["node"], labels["tier"], labels["role"] = demoFabricName, n.Name, n.Tier, roleOf(n)
+		labels["fabric"], labels["node"], labels["tier"], labels["role"] = h.fabric.Name, n.Name, n.Tier, roleOf(n)
 	}
 	return labels
 }

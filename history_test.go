@@ -41,6 +41,9 @@ const lastChange = "roce_counters_last_change_timestamp_seconds"
 // TestHistoryIsWhatAScrapeGives compares what is written with scrapes at the
 // same moments, before, while and after things happen.
 func TestHistoryIsWhatAScrapeGives(t *testing.T) {
+	if !thorough {
+		t.Skip("make test runs it without the race detector")
+	}
 	incidents := []string{"slow-receiver@2m+3m", "nic-storm@4m", "mask-lost@6m", "clock-skew@1m", "exporter-gone@3m+2m", "fdb-empty@7m", "pause-creep"}
 	args := []string{"--end", noon.Add(10 * time.Minute).Format(time.RFC3339), "--step", "30s"}
 	for _, i := range incidents {
@@ -141,6 +144,10 @@ func TestHistoryRefuses(t *testing.T) {
 		{"--incident deadlock@5m+1m --incident deadlock@5m30s", "incident deadlock happens already"},
 		{"--hosts 5000", "5006 nodes: at most 1000"},
 		{"--what recorded --families up", "--families chooses what is scraped"},
+		{"--spines 0", "--spines, --leaves, --hosts and --rails must be at least 1"},
+		{"--start 10m --incident deadlock@20m", "incident deadlock begins 20m0s after the start, and the history is 10m0s long"},
+		{"--start 10m --incident deadlock@soon", `"deadlock@soon": time: invalid duration "soon"`},
+		{"--start 1m --families nothing", "no family is called like nothing"},
 	} {
 		var stderr bytes.Buffer
 		code := runCommand(t.Context(), nil, append([]string{"demo", "history", "--out", t.TempDir()}, strings.Fields(test.args)...), io.Discard, &stderr)

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/alecthomas/kingpin/v2"
 	"github.com/go-kit/log"
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
@@ -42,9 +43,12 @@ func main() {
 func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
 	app, f := newApp()
 	app.UsageWriter(stdout).ErrorWriter(stderr)
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		app.UsageTemplate(kingpin.DefaultUsageTemplate) // Of the command that is named, not of all.
+	}
 	command, err := app.Parse(args)
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "roce_exporter: %v%s (--help lists the flags)\n", err, fromEnvironment(app))
+		_, _ = fmt.Fprintf(stderr, "roce_exporter: %s%v%s (--help lists the flags)\n", wrongFlag(app, args, err), err, fromEnvironment(app))
 		return 2
 	}
 	if f.version {
@@ -53,7 +57,9 @@ func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, std
 	}
 	logger := newLogger(stderr, f.logLevel, f.logFormat)
 	redis.SetLogger(redisLog{logger})
-	f.afterScrape = limitRuntime(f.memoryLimit, f.maxProcs)
+	if !strings.HasPrefix(command, "demo") { // That is no guest on a switch.
+		f.afterScrape = limitRuntime(f.memoryLimit, f.maxProcs)
+	}
 	switch command {
 	case serveCommand:
 		err = serve(ctx, f, logger, hangup, stdout)
@@ -61,6 +67,8 @@ func runCommand(ctx context.Context, hangup <-chan os.Signal, args []string, std
 		err = capture(ctx, f, stdout)
 	case "demo " + demoRun:
 		err = serveDemo(ctx, f, logger, stdout)
+	case "demo " + demoIncidents:
+		err = listIncidents(stdout)
 	case "demo " + demoHistory:
 		err = writeHistory(ctx, f, stdout, stderr)
 	default:
@@ -118,6 +126,11 @@ func serve(ctx context.Context, f *flags, logger *slog.Logger, hangup <-chan os.
 	}
 	defer e.Close()
 	logger.Info("roce_exporter starts", "version", version.Info(), "build", version.BuildContext())
+	if f.replay != "" {
+		for _, what := range collectors.LeftOut(os.DirFS(f.replay)) {
+			logger.Warn("the machine could not read this when the capture was made; the replay does not have it and calls its source good", "left_out", what)
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	defer background.Wait()

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -24,6 +25,7 @@ import (
 	"time"
 
 	"roce_exporter/collectors"
+	"roce_exporter/collectors/host/hosttest"
 	"roce_exporter/exporter"
 )
 
@@ -275,7 +277,11 @@ func TestRun(t *testing.T) {
 		{"no capture", []string{"--replay", dir}, 1, "", "roce_exporter: --replay " + dir + ": not a capture: open meta.json: no such file or directory\n"},
 		{"bad telemetry path", []string{"--web.telemetry-path=metrics"}, 1, "", "roce_exporter: the telemetry path must be like /metrics, not \"metrics\"\n"},
 		{"unknown flag", []string{"--web.listen=:1"}, 2, "", "roce_exporter: unknown long flag '--web.listen' (--help lists the flags)\n"},
-		{"bad size", []string{"--runtime.memory-limit=1GB"}, 2, "", "roce_exporter: must be a size like 64MiB, or 0, not \"1GB\" (--help lists the flags)\n"},
+		{"bad size", []string{"--runtime.memory-limit=1GB"}, 2, "", "roce_exporter: --runtime.memory-limit: must be a size like 64MiB, or 0, not \"1GB\" (--help lists the flags)\n"},
+		{"bad expression", []string{"--host.device-include=("}, 2, "", "roce_exporter: --host.device-include: error parsing regexp: missing closing ): `(` (--help lists the flags)\n"},
+		{"bad duration of a command", []string{"capture", "--every", "15", dir}, 2, "", "roce_exporter: --every: time: missing unit in duration \"15\" (--help lists the flags)\n"},
+		{"bad expression of a command", []string{"demo", "history", "--out", dir, "--families", "("}, 2, "", "roce_exporter: --families: error parsing regexp: missing closing ): `(` (--help lists the flags)\n"},
+		{"one of two is bad", []string{"--log.level=warn", "--log.format=xml"}, 2, "", "roce_exporter: --log.format: enum value must be one of logfmt,json, got 'xml' (--help lists the flags)\n"},
 	} {
 		t.Run(test.situation, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
@@ -624,5 +630,47 @@ func TestReplay(t *testing.T) {
 	}
 	if code, _ := p.get(t, "/-/ready"); code != http.StatusOK {
 		t.Errorf("ready is %d", code)
+	}
+}
+
+// A replay says at its start what the machine could not read: the series are
+// missing without any source that failed.
+func TestReplayLacksWhatCouldNotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	for _, sample := range []string{"0001", "0002"} {
+		hosttest.Write(t, hosttest.Parse(t, `
+meta.json = {"format": 1, "clock": "2026-01-01T00:00:00Z", "left_out": ["driver of ens9: no such device"]}
+sys/class/net/ens9/device/uevent = DRIVER=mlx5_core
+`), filepath.Join(dir, sample))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stderr bytes.Buffer
+	if code := runCommand(ctx, nil, []string{"--web.listen-address=127.0.0.1:0", "--replay", dir}, io.Discard, &stderr); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if log := stderr.String(); strings.Count(log, `left_out="driver of ens9: no such device"`) != 1 {
+		t.Errorf("want one line with what was left out:\n%s", log)
+	}
+}
+
+// A capture whose collector is off is not called something else.
+func TestReplayOfWhatIsOff(t *testing.T) {
+	dir := t.TempDir()
+	hosttest.Write(t, hosttest.Parse(t, `
+meta.json = {"format": 1, "clock": "2026-01-01T00:00:00Z"}
+sys/class/net/ens9/device/uevent = DRIVER=mlx5_core
+`), dir)
+	for _, test := range []struct{ dir, flag, want string }{
+		{dir, "--no-collector.host", "this is a capture of a host, whose collector is off: give --collector.host\n"},
+		{dir, "--collector.disable-defaults", "this is a capture of a host, whose collector is off: give --collector.host\n"},
+		{"collectors/testdata/nvidia", "--no-collector.switch", "this is a capture of a switch, whose collector is off: give --collector.switch\n"},
+		{t.TempDir(), "--no-collector.host", "not a capture: open meta.json: no such file or directory\n"},
+	} {
+		var stderr bytes.Buffer
+		code := runCommand(t.Context(), nil, []string{"--web.listen-address=127.0.0.1:0", "--replay", test.dir, test.flag}, io.Discard, &stderr)
+		if want := "roce_exporter: --replay " + test.dir + ": " + test.want; code != 1 || stderr.String() != want {
+			t.Errorf("exit %d, got %s want %s", code, stderr.String(), want)
+		}
 	}
 }

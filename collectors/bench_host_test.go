@@ -59,7 +59,7 @@ func readRails(t testing.TB, r *host.Reader) (all hostReading) {
 // mapHost maps a reading and groups its samples.
 func (h *Host) mapHost(r *hostReading) []*dto.MetricFamily {
 	h.builder.Reset()
-	m := hostMapper{b: h.builder, options: &h.options, lossless: map[string]uint8{}, ofRDMA: map[string]bool{}}
+	m := hostMapper{b: h.builder, options: &h.options, masks: map[string]uint8{}, ofRDMA: map[string]bool{}}
 	m.addHost(&r.facts, time.Now())
 	for _, d := range r.rdma {
 		m.learn(d)

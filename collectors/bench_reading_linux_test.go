@@ -31,7 +31,7 @@ const costQueues = costStatistics / 9
 
 // TestCostOfReadingAHost compares the reader with the same calls of ethtool to
 // the kernel, by the library alone, and fs.ReadFile of the files that it opens
-// once its first reading is done. Files that it looks for in vain, links and
+// once its first reading is done, each once. Files that it opens again, files that it looks for in vain, links and
 // directories are on its account. The devices that ethtool asks bear the names
 // of the rails whose files are read.
 func TestCostOfReadingAHost(t *testing.T) {
@@ -147,13 +147,15 @@ func (n *notingEthtool) Statistics(name string) (map[string]uint64, error) {
 	return statistics, err
 }
 
-// openedFiles are the files that were opened, in their order.
+// openedFiles are the files that were opened, each once, in their order.
 type openedFiles struct {
-	files []struct {
-		in   fs.FS
-		name string
-	}
+	files    []openedFile
 	attempts int
+}
+
+type openedFile struct {
+	in   fs.FS
+	name string
 }
 
 // A notingFS notes which files are opened.
@@ -165,11 +167,8 @@ type notingFS struct {
 func (n notingFS) Open(name string) (fs.File, error) {
 	f, err := n.FS.Open(name)
 	n.opened.attempts++
-	if err == nil {
-		n.opened.files = append(n.opened.files, struct {
-			in   fs.FS
-			name string
-		}{n.FS, name})
+	if one := (openedFile{n.FS, name}); err == nil && !slices.Contains(n.opened.files, one) {
+		n.opened.files = append(n.opened.files, one)
 	}
 	return f, err
 }

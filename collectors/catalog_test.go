@@ -54,7 +54,7 @@ func TestMetricsDocument(t *testing.T) {
 func platforms(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("\n# What each kind of switch gives\n\nOf the captures in `testdata`, with everything exported that the configuration allows (`queues: all`, all windows).\n\n| family |")
+	b.WriteString("\n# What each kind of switch gives\n\nOf the captures in `testdata`, with everything exported that the configuration allows (`queues: all`, all windows). What each driver of a host's NICs gives stands in the [README](../README.md#on-a-host).\n\n| family |")
 	var texts []string
 	for _, dir := range fixtures(t) {
 		if strings.HasPrefix(filepath.Base(dir), "demo") { // No kind of its own.

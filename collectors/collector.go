@@ -38,6 +38,8 @@ type Reading struct {
 	Dropped int
 	// Sources has the state of every source known since start, by name.
 	Sources []Source
+	// None says, for people, what is there instead where there is no source.
+	None string
 	// Node says who the device is, empty where the collector does not know.
 	Node Node
 }

@@ -23,6 +23,7 @@ func nicSources() []RawSource {
 		{Name: "proc", Where: "`/proc`", Facts: true},
 		{Name: "dcbnl", Where: "DCB of `<port>`", Facts: true},
 		{Name: "driver", Where: "`ethtool -i <port>`", Facts: true},
+		{Name: "statistics", Where: "`ethtool -S <port>`", Facts: true},
 	}
 }
 
@@ -309,7 +310,7 @@ func nicFamilies() []Family {
 			"roce_nic_trust_info", "What the port takes the priority of a packet from.", Info, add(port, "trust"),
 			[]Origin{fact("dcbnl", "DCB_ATTR_DCB_APP_TRUST_TABLE"), fact("dcbnl", "DCB_ATTR_IEEE_APP_TABLE"), fact("sysfs", "class/net/<port>/qos/trust")},
 		},
-		{"roce_nic_raw_stat", "A driver statistic that the configuration names, as it is.", Gauge, add(port, "name"), one(fact("driver", "host.raw_stats of the configuration"))},
+		{"roce_nic_raw_stat", "A driver statistic that the configuration names, as it is.", Gauge, add(port, "name"), one(fact("statistics", "names and patterns of host.raw_stats in the configuration"))},
 
 		gauge("roce_pcie_link_width_lanes", "Lanes of the PCIe link.", function, fact("sysfs", "class/net/<port>/device/current_link_width")),
 		gauge("roce_pcie_link_max_width_lanes", "Lanes that card and slot could have.", function, fact("sysfs", "class/net/<port>/device/max_link_width")),
@@ -325,7 +326,7 @@ func nicFamilies() []Family {
 		gauge("roce_rdma_port_up", "Whether the RDMA port is active.", device, fact("sysfs", rdma+"state")),
 		gauge("roce_rdma_port_speed_bytes_per_second", "Speed of the RDMA port, absent while it is down.", device, fact("sysfs", rdma+"rate")),
 		gauge("roce_rdma_mtu_bytes", "RoCE MTU that the driver makes of the MTU of the network device.", device, fact("sysfs", "class/net/<port>/mtu")),
-		gauge("roce_rdma_gids", "Addresses that the RDMA port has.", add(device, "type"), fact("sysfs", rdma+"gid_attrs/types/")),
+		gauge("roce_rdma_gids", "Addresses that the RDMA port has; without one of type v2 no RoCE v2 connection can be made.", add(device, "type"), fact("sysfs", rdma+"gid_attrs/types/")),
 		gauge("roce_rdma_default_tos", "Type of service of connections that rdma_cm makes.", device, fact("sysfs", "kernel/config/rdma_cm/<device>/ports/<rdma_port>/default_roce_tos")),
 		gauge("roce_rdma_traffic_class", "Traffic class of all RDMA traffic; the DSCP is a quarter of it.", device, fact("sysfs", "class/infiniband/<device>/tc/<rdma_port>/traffic_class")),
 		gauge("roce_rdma_ecn_enabled", "Whether the priority takes part in congestion control: sends CNPs (notification), obeys them (reaction).", add(device, "priority", "role"), fact("sysfs", "class/net/<port>/ecn/roce_np/enable/<priority>"), fact("sysfs", "class/net/<port>/ecn/roce_rp/enable/<priority>")),
@@ -346,7 +347,7 @@ func nicFamilies() []Family {
 		counter("roce_rdma_receive_queue_empty_drops_total", "Packets dropped because the application had posted nothing to receive into.", device),
 		counter("roce_rdma_icrc_errors_total", "RoCE packets received with a wrong checksum.", device),
 		counter("roce_rdma_duplicate_requests_total", "Requests received that had been answered before.", device),
-		counter("roce_rdma_slow_restarts_total", "How often the device began again slowly.", device),
+		counter("roce_rdma_slow_restarts_total", "How often the device went on slowly instead of at its full rate (RoCE slow restart).", device),
 		counter("roce_rdma_link_down_events_total", "How often the link of the RDMA device went down.", device),
 		counter("roce_rdma_completion_errors_total", "Requests that ended with an error; flushed ones are those of a connection that was closed.", add(device, "side", "kind")),
 	}

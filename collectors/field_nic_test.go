@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -130,14 +131,36 @@ func TestIntelBesideMellanox(t *testing.T) {
 	got.lacks(t, "cnp_ignored", "mlx5_0")
 }
 
-// Names with blanks, indented and twice, of a NIC that has nothing of RoCE.
+// Names with blanks, indented and twice, of a NIC that has nothing of RoCE but a
+// device that names it: none becomes a metric, and if all are wanted as they
+// are, none that is there twice becomes two series.
 func TestStatisticsWithBlanksAndTwice(t *testing.T) {
 	capture := hostOf(t,
-		card{netdev: "ens192", driver: "vmxnet3", statistics: []string{"     Tx Queue#: 0", "       giant hdr: 0", "          giant hdr: 0", "       err: 0", "tx timeout count: 0"}},
+		card{
+			netdev: "ens192", rdma: "vmw_pvrdma0", driver: "vmxnet3", ib: []string{"ports/1/gid_attrs/ndevs/0 = ens192"},
+			statistics: []string{"     Tx Queue#: 7", "       giant hdr: 8", "          giant hdr: 9", "       err: 10", "tx timeout count: 11"},
+		},
 		card{netdev: "ens1f0", driver: "cxgb4", statistics: []string{"tx_ppp3_frames          : 17", "rx_ppp3_frames: 18"}},
 	)
 	got, _ := readHost(t, capture)
-	got.lacks(t, "ens192")
+	got.some(t, "roce_port_info{", `port="ens192"`)
+	got.lacks(t, "_total{", `port="ens192"`)
+	options := hostOptions()
+	options.RawStats = []string{"*"}
+	reading, out := collectHost(t, capturedHost(t, testCatalog(t), capture, options))
+	raw := parse(t, out)
+	for name, value := range map[string]float64{"Tx Queue#": 7, "err": 10, "tx timeout count": 11} {
+		raw.has(t, fmt.Sprintf(`roce_nic_raw_stat{name=%q,port="ens192"}`, name), value)
+	}
+	raw.lacks(t, "giant hdr") // Whose value is whose nobody can tell.
+	for name := range raw {
+		if family, _, _ := strings.Cut(name, "{"); strings.ContainsAny(family, " #") {
+			t.Errorf("no name of a metric: %s", name)
+		}
+	}
+	if reading.Skipped.Duplicate != 0 {
+		t.Errorf("%+v", reading.Skipped)
+	}
 	got.has(t, `roce_pfc_transmit_frames_total{port="ens1f0",priority="3"}`, 17)
 	got.has(t, `roce_pfc_receive_frames_total{port="ens1f0",priority="3"}`, 18)
 }
@@ -269,17 +292,43 @@ func TestTooManyStatistics(t *testing.T) {
 	got.has(t, `roce_port_receive_bytes_total{port="ens2f0np0"}`, 5)
 }
 
-// A rate cannot be read without a module, and may be a fraction.
+// A withoutModule is a file system whose rates of one RDMA device have no value.
+type withoutModule struct {
+	fstest.MapFS
+	device string
+}
+
+func (w withoutModule) Open(name string) (fs.File, error) {
+	if strings.HasSuffix(name, w.device+"/ports/1/rate") {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: syscall.EINVAL}
+	}
+	return w.MapFS.Open(name)
+}
+
+// A rate cannot be read without a module, whether the port is down or says that
+// it is up, and may be a fraction.
 func TestRatesOfRDMAPorts(t *testing.T) {
-	got, _ := readHost(t, hostOf(t,
+	capture := hostOf(t,
 		card{rdma: "mlx5_0", driver: "mlx5_core", ib: []string{"ports/1/state = 4: ACTIVE", "ports/1/rate = 400 Gb/sec (4X NDR)"}},
 		card{rdma: "mlx5_1", driver: "mlx5_core", ib: []string{"ports/1/state = 1: DOWN", "ports/1/rate = 40 Gb/sec (4X QDR)"}},
 		card{rdma: "mlx5_2", driver: "mlx5_core", ib: []string{"ports/1/state = 4: ACTIVE", "ports/1/rate = 2.5 Gb/sec (1X SDR)"}},
-	))
+	)
+	got, _ := readHost(t, capture)
 	got.has(t, `roce_rdma_port_speed_bytes_per_second{device="mlx5_0",rdma_port="1"}`, 50e9)
 	got.has(t, `roce_rdma_port_up{device="mlx5_1",rdma_port="1"}`, 0)
 	got.lacks(t, "roce_rdma_port_speed_bytes_per_second", "mlx5_1")
 	got.has(t, `roce_rdma_port_speed_bytes_per_second{device="mlx5_2",rdma_port="1"}`, 312500000)
+	for device, up := range map[string]float64{"mlx5_1": 0, "mlx5_2": 1} {
+		sources := host.Sources{Sys: withoutModule{sysOf(capture), device}, Ethtool: host.ReadEthtool(capture)}
+		reading, out := collectHost(t, NewHost(testCatalog(t), NewDevices(sources), hostOptions()))
+		got := parse(t, out)
+		got.lacks(t, "roce_rdma_port_speed_bytes_per_second", device)
+		got.has(t, fmt.Sprintf(`roce_rdma_port_up{device=%q,rdma_port="1"}`, device), up)
+		got.has(t, `roce_rdma_port_speed_bytes_per_second{device="mlx5_0",rdma_port="1"}`, 50e9)
+		if reading.Skipped != (Skipped{}) {
+			t.Errorf("%s: %+v", device, reading.Skipped)
+		}
+	}
 }
 
 // A host without RDMA has nothing to say, which is no failure.

@@ -3,6 +3,7 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,10 @@ type Devices struct {
 // remembered of it.
 type machine struct {
 	reader *host.Reader
-	last   *host.Inventory // The last that was whole, under the lock of the Devices.
+
+	// Under the lock of the Devices.
+	last  *host.Inventory  // The last that was whole.
+	masks map[string]uint8 // Of a NIC, the lossless priorities that it had last, whatever anybody wants.
 }
 
 // NewDevices returns the devices that the sources have. Where samples of a
@@ -59,7 +63,7 @@ type machine struct {
 func NewDevices(sources host.Sources, later ...host.Sources) *Devices {
 	d := &Devices{netdevs: map[string]*device{}, rdma: map[string]*device{}}
 	for _, s := range append([]host.Sources{sources}, later...) {
-		d.machines = append(d.machines, &machine{reader: host.NewReader(s, host.Options{})})
+		d.machines = append(d.machines, &machine{reader: host.NewReader(s, host.Options{}), masks: map[string]uint8{}})
 	}
 	return d
 }
@@ -80,22 +84,22 @@ type Host struct {
 
 // A view is a machine as one configuration reads it.
 type view struct {
-	machine  *machine
-	reader   *host.Reader // With the options of the configuration.
-	timeout  time.Duration
-	lossless map[string]uint8 // Of the last reading; held while one is mapped.
+	machine *machine
+	reader  *host.Reader // With the options of the configuration.
 }
 
 type listing struct {
 	host.Inventory
-	err error
+	err  error
+	none error // Why nothing is listed.
 }
 
 // A device is a device known since the start. A network device is read in two
 // parts: what the kernel tells itself, and what it has to be asked.
 type device struct {
 	name           string
-	here           bool // Under the lock of the Devices.
+	here           bool // This and the next under the lock of the Devices.
+	lastHere       time.Time
 	files, answers flight[told[*host.Netdev]]
 	rdma           flight[told[*host.RDMA]]
 }
@@ -126,8 +130,11 @@ const maxGone = 64
 
 var errGone = errors.New("the device has gone")
 
+// errOthers says that answers came too late for the device that they are of.
+var errOthers = errors.New("what came is of the device that had the name before")
+
 // errNotAsked says which part of a network device is missing.
-var errNotAsked = errors.New("ethtool, DCB and speed")
+var errNotAsked = errors.New("no statistics of the driver, no DCB, no speed")
 
 // Reader are the options of the reader: what a catalogue wants of the chosen
 // devices.
@@ -148,7 +155,7 @@ func NewHost(catalog *Catalog, devices *Devices, options HostOptions) *Host {
 		netdevsSeen: map[string]bool{}, rdmaSeen: map[string]bool{},
 	}
 	for _, m := range devices.machines {
-		h.views = append(h.views, &view{machine: m, reader: m.reader.With(options.Reader(catalog)), timeout: options.Timeout})
+		h.views = append(h.views, &view{machine: m, reader: m.reader.With(options.Reader(catalog))})
 	}
 	return h
 }
@@ -179,16 +186,23 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 		ports = h.options.Ports(ctx)
 	}
 	v := h.begin()
-	list, err := h.list(ctx, v)
-	if err != nil {
-		return Reading{}, fmt.Errorf("devices: %w", err)
+	list, notListed := h.list(ctx, v)
+	if notListed != nil && len(list.Netdevs)+len(list.RDMA) == 0 {
+		return Reading{}, notListed
 	}
-	list.Netdevs = slices.DeleteFunc(slices.Clone(list.Netdevs), func(name string) bool { return ports[name] })
-	if len(list.Netdevs)+len(list.RDMA) == 0 && !h.options.Required {
-		return Reading{}, fmt.Errorf("%w: no RDMA device and no NIC of a known driver", ErrNotFound)
+	none := list.none
+	if len(list.Netdevs) > 0 {
+		list.Netdevs = slices.DeleteFunc(slices.Clone(list.Netdevs), func(name string) bool { return ports[name] })
+		none = fmt.Errorf("%w but the switch's own ports", host.ErrNoDevice)
+	}
+	if len(list.Netdevs)+len(list.RDMA) > 0 {
+		none = nil
+	} else if !h.options.Required {
+		return Reading{}, fmt.Errorf("%w: %w", ErrNotFound, none)
 	}
 	h.mu.Lock()
 	netdevs, rdma := know(h.netdevs, h.netdevsSeen, list.Netdevs), know(h.rdma, h.rdmaSeen, list.RDMA)
+	before := maps.Clone(v.machine.masks)
 	h.mu.Unlock()
 
 	var wg sync.WaitGroup
@@ -196,9 +210,9 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	wg.Go(func() {
 		facts, _, _ = h.facts.get(ctx, h.options.Timeout, v.machine, func(context.Context) host.Host { return v.reader.ReadHost() })
 	})
-	netdevReads := readAll(&wg, netdevs, func(d *device) heard[*host.Netdev] { return v.readNetdev(ctx, d) })
+	netdevReads := readAll(&wg, netdevs, func(d *device) heard[*host.Netdev] { return h.readNetdev(ctx, v, d) })
 	rdmaReads := readAll(&wg, rdma, func(d *device) heard[*host.RDMA] {
-		return hear(ctx, v, &d.rdma, func() (*host.RDMA, error) { return v.reader.ReadRDMA(d.name) })
+		return hear(ctx, h.options.Timeout, v, &d.rdma, func() (*host.RDMA, error) { return v.reader.ReadRDMA(d.name) })
 	})
 	wg.Wait()
 
@@ -206,7 +220,10 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	defer h.mapping.Unlock()
 	h.builder.Reset()
 	out := Reading{Node: Node{Name: facts.Hostname, OSVersion: facts.OSVersion}}
-	m := hostMapper{b: h.builder, options: &h.options, lossless: map[string]uint8{}, ofRDMA: map[string]bool{}}
+	if none != nil {
+		out.None = none.Error()
+	}
+	m := hostMapper{b: h.builder, options: &h.options, masks: map[string]uint8{}, ofRDMA: map[string]bool{}}
 	if !isSwitch {
 		m.addHost(&facts, v.reader.Clock())
 	}
@@ -215,15 +232,15 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 	}
 	for i, r := range netdevReads {
 		note := ""
-		if mask, ok := v.lossless[netdevs[i].name]; ok && r.err != nil && netdevs[i].here {
-			m.lossless[netdevs[i].name] = mask // Its RDMA device goes on as before.
+		if mask, ok := before[netdevs[i].name]; ok && r.err != nil && netdevs[i].here {
+			m.masks[netdevs[i].name] = mask // Its RDMA device goes on as before.
 		}
 		if r.value != nil {
 			m.addNetdev(r.value)
 			note = r.value.Note
 			out.Skipped.addHost(r.value.Skipped)
 		}
-		out.Sources = append(out.Sources, Source{Name: netdevs[i].name, Err: r.err, Age: r.age, Via: "ethtool and /sys/class/net", Note: note})
+		out.Sources = append(out.Sources, Source{Name: netdevs[i].name, Err: r.err, Age: r.age, Via: "ethtool and " + v.reader.At("class/net"), Note: note})
 	}
 	for i, r := range rdmaReads {
 		note := ""
@@ -236,16 +253,19 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 		if h.isNetdev(name) {
 			name = "infiniband/" + name // A network device has this name already.
 		}
-		out.Sources = append(out.Sources, Source{Name: name, Err: r.err, Age: r.age, Via: "/sys/class/infiniband", Note: note})
+		out.Sources = append(out.Sources, Source{Name: name, Err: r.err, Age: r.age, Via: v.reader.At("class/infiniband"), Note: note})
 	}
-	v.lossless = m.lossless
+	h.remember(v.machine, m.masks)
+	if notListed != nil {
+		out.Skipped.Unreadable++ // Of what is not in the list, there is nothing to say.
+	}
 	var duplicates int
 	out.Samples, duplicates, out.Dropped = h.builder.Samples(h.options.SeriesLimit)
 	out.Skipped.Duplicate += duplicates
-	var errs []error
+	errs := []error{notListed}
 	for _, s := range out.Sources {
 		if s.Err == nil {
-			return out, nil
+			return out, notListed
 		}
 		if !errors.Is(s.Err, errGone) {
 			errs = append(errs, fmt.Errorf("%s: %w", s.Name, s.Err))
@@ -255,24 +275,40 @@ func (h *Host) Collect(ctx context.Context) (Reading, error) {
 }
 
 // list finds the devices. If that takes too long, for which a device that
-// hangs can be the cause, they are those of the last time.
-func (h *Host) list(ctx context.Context, v *view) (host.Inventory, error) {
+// hangs can be the cause, or if a class cannot be listed, they are those of the
+// last whole list, and until there is one, those that were found: what is
+// missing in a list that is not whole has not gone. The error says so.
+func (h *Host) list(ctx context.Context, v *view) (listing, error) {
 	found, _, err := h.inventory.get(ctx, h.options.Timeout, v, func(context.Context) listing {
-		found, err := v.reader.List()
-		return listing{found, err}
+		l := listing{none: host.ErrNoDevice}
+		if l.Inventory, l.err = v.reader.List(); l.err == nil && len(l.Netdevs)+len(l.RDMA) == 0 {
+			l.none = v.reader.None()
+		}
+		return l
 	})
+	if err != nil {
+		err = fmt.Errorf("list of devices: %w", err)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err = errors.Join(err, found.err); err == nil {
 		v.machine.last = &found.Inventory
+		return found, nil
 	}
-	switch {
-	case len(found.Netdevs)+len(found.RDMA) > 0:
-		return found.Inventory, nil
-	case v.machine.last != nil:
-		return host.Inventory{Netdevs: v.selected(v.machine.last.Netdevs), RDMA: v.selected(v.machine.last.RDMA)}, nil
+	if last := v.machine.last; last != nil {
+		found.Inventory = host.Inventory{Netdevs: v.selected(last.Netdevs), RDMA: v.selected(last.RDMA)}
 	}
-	return host.Inventory{}, err
+	found.none = cmp.Or(found.none, host.ErrNoDevice)
+	return found, err
+}
+
+// remember notes the masks of a reading. Those of other devices are for other
+// configurations, as long as anything is known of them.
+func (h *Host) remember(m *machine, masks map[string]uint8) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.Copy(m.masks, masks)
+	maps.DeleteFunc(m.masks, func(name string, _ uint8) bool { return h.netdevs[name] == nil })
 }
 
 func (s *Skipped) addHost(o host.Skipped) {
@@ -301,16 +337,17 @@ func know(known map[string]*device, before map[string]bool, here []string) []see
 		if known[name] == nil {
 			known[name] = &device{name: name}
 		}
-		known[name].here, before[name] = true, true
+		known[name].here, known[name].lastHere, before[name] = true, time.Now(), true
 	}
-	gone := 0
-	for name, d := range known {
-		if d.here || d.reads() {
-			continue
+	var gone []*device
+	for _, d := range known {
+		if !d.here && !d.reads() {
+			gone = append(gone, d)
 		}
-		if gone++; gone > maxGone {
-			delete(known, name)
-		}
+	}
+	slices.SortFunc(gone, func(a, b *device) int { return cmp.Or(b.lastHere.Compare(a.lastHere), cmp.Compare(a.name, b.name)) })
+	for _, d := range gone[min(len(gone), maxGone):] { // Those that have gone longest.
+		delete(known, d.name)
 	}
 	var all []seen
 	for _, name := range slices.Sorted(maps.Keys(before)) {
@@ -337,10 +374,10 @@ func readAll[T any](wg *sync.WaitGroup, devices []seen, read func(*device) heard
 }
 
 // hear reads a device, or shares a read.
-func hear[T any](ctx context.Context, v *view, f *flight[told[T]], read func() (T, error)) heard[T] {
+func hear[T any](ctx context.Context, timeout time.Duration, v *view, f *flight[told[T]], read func() (T, error)) heard[T] {
 	var r heard[T]
 	var err error
-	r.told, r.age, err = f.get(ctx, v.timeout, v, func(context.Context) told[T] {
+	r.told, r.age, err = f.get(ctx, timeout, v, func(context.Context) told[T] {
 		value, err := read()
 		return told[T]{value, err}
 	})
@@ -352,17 +389,19 @@ func hear[T any](ctx context.Context, v *view, f *flight[told[T]], read func() (
 
 // readNetdev reads a network device. One that hangs in the kernel keeps all
 // others from answering: then there is what the kernel tells itself.
-func (v *view) readNetdev(ctx context.Context, d *device) heard[*host.Netdev] {
-	files := hear(ctx, v, &d.files, func() (*host.Netdev, error) { return v.reader.ReadFiles(d.name) })
+func (h *Host) readNetdev(ctx context.Context, v *view, d *device) heard[*host.Netdev] {
+	files := hear(ctx, h.options.Timeout, v, &d.files, func() (*host.Netdev, error) { return v.reader.ReadFiles(d.name) })
 	if files.value == nil {
 		return files
 	}
-	answers := hear(ctx, v, &d.answers, func() (*host.Netdev, error) { return v.reader.Ask(files.value) })
+	answers := hear(ctx, h.options.Timeout, v, &d.answers, func() (*host.Netdev, error) { return v.reader.Ask(files.value) })
 	switch {
+	case answers.value != nil && answers.value.Index != files.value.Index:
+		answers.err = errOthers
 	case answers.value != nil:
 		answers.value, answers.age = files.value.With(answers.value), max(files.age, answers.age)
 		return answers
-	case errors.Is(answers.err, fs.ErrNotExist): // It was pulled.
+	case errors.Is(answers.err, fs.ErrNotExist) && answers.age == 0: // It was pulled; a late one was another.
 		return answers
 	}
 	files.err = fmt.Errorf("%w: %w", errNotAsked, answers.err)

@@ -13,10 +13,10 @@ import (
 
 // A hostMapper turns what was read of a host into samples.
 type hostMapper struct {
-	b        *Builder
-	options  *HostOptions
-	lossless map[string]uint8 // Masks of ports; a port that is not in it: unknown.
-	ofRDMA   map[string]bool  // Network devices that RDMA takes.
+	b       *Builder
+	options *HostOptions
+	masks   map[string]uint8 // The lossless priorities that ports have; a port that is not in it: unknown.
+	ofRDMA  map[string]bool  // Network devices that RDMA takes.
 }
 
 func (m *hostMapper) addHost(h *host.Host, now time.Time) {
@@ -86,8 +86,8 @@ func (m *hostMapper) addNetdev(n *host.Netdev) {
 	m.b.Counters("dcb", n.Frames, nil, port)
 }
 
-// addQoS adds what the port makes of priorities, and notes its lossless ones:
-// those that it has and those that the operator wants.
+// addQoS adds what the port makes of priorities, and notes which it has that are
+// lossless.
 func (m *hostMapper) addQoS(n *host.Netdev) {
 	var mask uint8
 	known := false
@@ -100,14 +100,8 @@ func (m *hostMapper) addQoS(n *host.Netdev) {
 			m.b.AddBool("roce_pfc_enabled", *n.DCB.PFC>>priority&1 == 1, n.Name, strconv.Itoa(priority), "nic")
 		}
 	}
-	intended := m.options.Policy.DSCPs()
-	if m.options.Policy != nil {
-		for _, priority := range m.options.Policy.LosslessPriorities {
-			mask |= 1 << priority
-		}
-	}
 	if known {
-		m.lossless[n.Name] = mask
+		m.masks[n.Name] = mask
 	}
 	if n.DCB == nil {
 		return
@@ -118,6 +112,7 @@ func (m *hostMapper) addQoS(n *host.Netdev) {
 	if n.DCB.Trust != "dscp" {
 		return // The DSCP decides nothing.
 	}
+	intended := m.options.Policy.DSCPs()
 	for _, dscp := range slices.Sorted(maps.Keys(n.DCB.DSCP)) {
 		priority := n.DCB.DSCP[dscp]
 		inMask := n.DCB.PFC != nil && *n.DCB.PFC>>priority&1 == 1
@@ -128,11 +123,17 @@ func (m *hostMapper) addQoS(n *host.Netdev) {
 }
 
 // keeps chooses the priorities of a port that are exported where there would
-// be many series.
+// be many series: the lossless ones that it has, and those that the operator
+// wants.
 func (m *hostMapper) keeps(port string) func(priority string) bool {
-	mask, known := m.lossless[port]
+	mask, known := m.masks[port]
 	if m.options.AllPriorities || !known {
 		return nil
+	}
+	if m.options.Policy != nil {
+		for _, priority := range m.options.Policy.LosslessPriorities {
+			mask |= 1 << priority
+		}
 	}
 	return func(priority string) bool {
 		p, err := strconv.ParseUint(priority, 10, 3)
@@ -146,7 +147,7 @@ func (m *hostMapper) addRDMA(r *host.RDMA) {
 		p := &r.Ports[i]
 		device, number := r.Name, strconv.Itoa(p.Number)
 		m.b.Add("roce_rdma_port_info", 1, device, number, p.Netdev, r.PCI, r.Driver, r.Firmware, r.BoardID, p.LinkLayer)
-		if p.LinkLayer == "InfiniBand" {
+		if !p.IsEthernet() {
 			continue // Another kind of fabric: enough to see that a card was left in this mode.
 		}
 		m.b.MaybeBool("roce_rdma_port_up", p.Up, device, number)

@@ -156,6 +156,44 @@ func TestReloadWhileTheListHangs(t *testing.T) {
 	})
 }
 
+// A reload while a NIC hangs leaves the series of its RDMA device as they are:
+// which priorities it has lossless is known, and each configuration adds those
+// that it wants.
+func TestReloadKeepsLosslessPriorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		capture := hostOf(t, card{
+			netdev: "ens1f0np0", rdma: "mlx5_0", driver: "mlx5_core", statistics: []string{"rx_prio5_pause: 1"},
+			net: []string{"ecn/roce_np/enable/0 = 1", "ecn/roce_np/enable/3 = 1", "ecn/roce_np/enable/5 = 1", "ecn/roce_np/enable/6 = 1"}, ib: []string{"ports/1/gid_attrs/ndevs/0 = ens1f0np0"},
+		})
+		lock := &rtnl{MapFS: sysOf(capture), Ethtool: host.ReadEthtool(capture), release: make(chan struct{})}
+		devices := NewDevices(host.Sources{Sys: lock, Ethtool: lock})
+		reload := func(lossless ...int) (ecn, failed string) {
+			options := hostOptions()
+			options.Policy = &Policy{LosslessPriorities: lossless}
+			got, failed := scrapes(t, NewHost(testCatalog(t), devices, options))()
+			for _, p := range "01234567" {
+				if len(got.with("roce_rdma_ecn_enabled{", fmt.Sprintf("priority=%q", string(p)))) > 0 {
+					ecn += string(p)
+				}
+			}
+			return ecn, failed
+		}
+		if ecn, failed := reload(3); ecn != "35" || failed != "" {
+			t.Fatalf("ECN of %s, %s failed", ecn, failed)
+		}
+		lock.held.Store(true)
+		for range 2 {
+			if ecn, failed := reload(3); ecn != "35" || failed != "ens1f0np0" {
+				t.Errorf("the NIC hangs: ECN of %s, %s failed", ecn, failed)
+			}
+		}
+		if ecn, _ := reload(6); ecn != "56" {
+			t.Errorf("another policy: ECN of %s", ecn)
+		}
+		close(lock.release)
+	})
+}
+
 // sysOf is the part of a capture that is /sys.
 func sysOf(capture fstest.MapFS) fstest.MapFS {
 	files := fstest.MapFS{}
@@ -339,6 +377,12 @@ func (c *changing) ReadLink(name string) (string, error)       { return c.now().
 func (c *changing) Lstat(name string) (fs.FileInfo, error)     { return c.now().Lstat(name) }
 func (c *changing) ReadDir(name string) ([]fs.DirEntry, error) { return c.now().ReadDir(name) }
 
+func (c *changing) put(files fstest.MapFS) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.files = files
+}
+
 func (c *changing) remove(part string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -369,20 +413,182 @@ func TestADeviceIsPulled(t *testing.T) {
 	got.has(t, `roce_rdma_cnp_sent_packets_total{device="mlx5_1",rdma_port="1"}`, 8)
 }
 
-// Functions of containers come and go under new names: not all are remembered.
+// A slowCall is an ethtool of which one call hangs, before or after the kernel
+// has looked for the device.
+type slowCall struct {
+	host.Ethtool
+	call          string
+	before, after chan struct{} // nil: it does not hang there.
+}
+
+func (s *slowCall) hang(call string, at chan struct{}) {
+	if call == s.call && at != nil {
+		<-at
+	}
+}
+
+func (s *slowCall) Driver(name string) (host.Driver, error) {
+	s.hang("driver", s.before)
+	d, err := s.Ethtool.Driver(name)
+	s.hang("driver", s.after)
+	return d, err
+}
+
+func (s *slowCall) Statistics(name string) (map[string]uint64, error) {
+	s.hang("statistics", s.before)
+	all, err := s.Ethtool.Statistics(name)
+	s.hang("statistics", s.after)
+	return all, err
+}
+
+// While a card hangs it is pulled, and its name passes to another: nothing of
+// the one is exported as the other's, whomever the kernel answered for.
+func TestANamePassesToAnotherCard(t *testing.T) {
+	one := hostOf(t, card{
+		netdev: "eth0", driver: "mlx5_core", statistics: []string{"rx_bytes_phy: 111"},
+		net: []string{"ifindex = 5", "address = 02:00:00:00:00:05", "statistics/rx_errors = 5"},
+	})
+	other := hostOf(t, card{}, card{
+		netdev: "eth0", driver: "bnxt_en", statistics: []string{"rx_bytes_phy: 222", "rx_bytes: 444"},
+		net: []string{"ifindex = 9", "address = 02:00:00:00:00:09", "statistics/rx_errors = 9"},
+	})
+	one["ethtool/eth0/driver"].Data = []byte("driver: mlx5_core\nfirmware-version: one\n")
+	other["ethtool/eth0/driver"].Data = []byte("driver: bnxt_en\nfirmware-version: other\n")
+	ofOne := []string{"mlx5_core", `firmware="one"`, "0000:01:00.0", "02:00:00:00:00:05"}
+	ofOther := []string{"bnxt_en", `firmware="other"`, "0000:02:00.0", "02:00:00:00:00:09"}
+	isOf := func(t *testing.T, got series, errors float64, not []string, bytes float64) {
+		t.Helper()
+		if v, ok := got[`roce_port_receive_errors_total{port="eth0"}`]; ok && v != errors {
+			t.Fatalf("%v errors, want those of the other card", v)
+		}
+		for _, label := range not {
+			got.lacks(t, label)
+		}
+		if v, ok := got[`roce_port_receive_bytes_total{port="eth0"}`]; ok && v != bytes {
+			t.Errorf("%v bytes of another card", v)
+		}
+	}
+	for _, call := range []string{"driver", "statistics"} {
+		for _, when := range []string{"before", "after", "before, and it answers too late"} {
+			t.Run(call+" hangs, the device is looked for "+when, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					files := &changing{files: one}
+					sources, err := host.ReadCapture(files)
+					if err != nil {
+						t.Fatal(err)
+					}
+					ethtool := &slowCall{Ethtool: sources.Ethtool, call: call}
+					release := make(chan struct{})
+					if ethtool.before = release; when != "after" {
+						ethtool.before, ethtool.after = nil, release
+					}
+					sources.Ethtool = ethtool
+					scrape := scrapes(t, NewHost(testCatalog(t), NewDevices(sources), hostOptions()))
+					got, failed := scrape()
+					isOf(t, got, 5, ofOther, 111)
+					if failed != "eth0" {
+						t.Fatalf("%s failed, want that it hangs", failed)
+					}
+					if when == "before" || when == "after" {
+						files.put(other)
+						got, _ = scrape()
+						isOf(t, got, 9, ofOne, 444)
+					}
+					close(release)
+					synctest.Wait()
+					files.put(other)
+					for range 2 { // Of which the first gets what came late.
+						got, failed = scrape()
+						isOf(t, got, 9, ofOne, 444)
+					}
+					if failed != "" {
+						t.Errorf("%s failed for good", failed)
+					}
+					got.some(t, append(ofOther, "roce_port_info{")...)
+					files.put(one) // The name goes back.
+					ethtool.call, ethtool.before = "driver", make(chan struct{})
+					got, _ = scrape()
+					isOf(t, got, 5, ofOther, 111)
+					close(ethtool.before)
+				})
+			})
+		}
+	}
+}
+
+// unlisted is a file system of which one directory cannot be listed.
+type unlisted struct {
+	fstest.MapFS
+	dir string // Empty: all can.
+}
+
+func (u *unlisted) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name == u.dir {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return u.MapFS.ReadDir(name)
+}
+
+// A class that cannot be listed says nothing of its devices: they have not
+// gone, and that they are not looked for any more is told.
+func TestAClassCannotBeListed(t *testing.T) {
+	for class, others := range map[string]string{"class/net": "mlx5_0 mlx5_1", "class/infiniband": "ens1f0np0 ens2f0np0"} {
+		t.Run(class, func(t *testing.T) {
+			files := &unlisted{MapFS: sysOf(twoCards(t))}
+			h := NewHost(testCatalog(t), NewDevices(host.Sources{Sys: files, Ethtool: host.ReadEthtool(twoCards(t))}), hostOptions())
+			collect := func(found string, unreadable int) {
+				t.Helper()
+				reading, err := h.Collect(t.Context())
+				var names []string
+				for _, s := range reading.Sources {
+					names = append(names, s.Name)
+					if s.Err != nil {
+						t.Errorf("%s: %v", s.Name, s.Err)
+					}
+				}
+				if got := strings.Join(names, " "); got != found {
+					t.Errorf("read %s, want %s", got, found)
+				}
+				said := errors.Is(err, fs.ErrPermission) && strings.Contains(err.Error(), "list of devices: open "+class)
+				if said != (unreadable > 0) || reading.Skipped != (Skipped{Unreadable: unreadable}) {
+					t.Errorf("%v, %+v", err, reading.Skipped)
+				}
+			}
+			files.dir = class
+			collect(others, 1) // From the start: what the other class has.
+			files.dir = ""
+			collect("ens1f0np0 ens2f0np0 mlx5_0 mlx5_1", 0)
+			files.dir = class
+			collect("ens1f0np0 ens2f0np0 mlx5_0 mlx5_1", 1)
+		})
+	}
+}
+
+// Functions of containers come and go under new names: those that went last are
+// remembered.
 func TestManyDevicesHaveGone(t *testing.T) {
-	known, before := map[string]*device{}, map[string]bool{}
-	hangs := know(known, before, []string{"hangs"})[0]
-	hangs.rdma.running = &landing[told[*host.RDMA]]{}
-	for i := range 1000 {
-		know(known, before, []string{"eth" + string(rune('0'+i%10)) + strings.Repeat("x", i/10)})
-	}
-	if len(known) > maxGone+2 || len(before) > maxGone+2 {
-		t.Errorf("%d devices are remembered, %d of them by name", len(known), len(before))
-	}
-	if known["hangs"] != hangs.device {
-		t.Error("a device is forgotten that is still being read")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		known, before := map[string]*device{}, map[string]bool{}
+		hangs := know(known, before, []string{"hangs"})[0]
+		hangs.rdma.running = &landing[told[*host.RDMA]]{}
+		const all = 1000
+		name := func(i int) string { return fmt.Sprint("eth", i*7919%all) } // By name they are in no order.
+		for i := range all {
+			know(known, before, []string{name(i)})
+			time.Sleep(time.Second)
+		}
+		if want := maxGone + 2; len(known) != want || len(before) != want {
+			t.Errorf("%d devices are remembered, %d of them by name, want %d", len(known), len(before), want)
+		}
+		for i := all - 1 - maxGone; i < all; i++ {
+			if known[name(i)] == nil {
+				t.Errorf("%s is forgotten, but went after others", name(i))
+			}
+		}
+		if known["hangs"] != hangs.device {
+			t.Error("a device is forgotten that is still being read")
+		}
+	})
 }
 
 // On a switch the host's collector runs only if it is asked for, and leaves out
@@ -469,6 +675,25 @@ func TestChosenDevices(t *testing.T) {
 	}
 }
 
+// A host of which nothing is chosen says so, whether it was asked for or not.
+func TestNothingIsChosen(t *testing.T) {
+	options := hostOptions()
+	options.Include = regexp.MustCompile("^(?:eth.*)$")
+	reading, _ := collectHost(t, capturedHost(t, testCatalog(t), twoCards(t), options))
+	const want = "host.device_exclude, or the flags, leave out all there are: ens1f0np0, ens2f0np0, mlx5_0, mlx5_1"
+	if !strings.HasSuffix(reading.None, want) || len(reading.Sources) > 0 {
+		t.Errorf("asked for: got %q of %v", reading.None, reading.Sources)
+	}
+	options.Required = false
+	if _, err := capturedHost(t, testCatalog(t), twoCards(t), options).Collect(t.Context()); !errors.Is(err, ErrNotFound) || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("looked for: got %v", err)
+	}
+	options = hostOptions()
+	if reading, _ := collectHost(t, capturedHost(t, testCatalog(t), twoCards(t), options)); reading.None != "" {
+		t.Errorf("devices are there, and it says %q", reading.None)
+	}
+}
+
 // Scrapes side by side see every device that is there.
 func TestScrapesSideBySide(t *testing.T) {
 	h := capturedHost(t, testCatalog(t), twoCards(t), hostOptions())
@@ -504,6 +729,20 @@ func TestInfiniBandIsNoEthernet(t *testing.T) {
 	}
 	got.some(t, "roce_rdma_port_info{", "mlx5_0", `link_layer="InfiniBand"`)
 	got.has(t, `roce_port_receive_bytes_total{port="ens2f0np0"}`, 2)
+}
+
+// The same of whatever else is no Ethernet. What is not exported is not read
+// either: nothing of it can be amiss.
+func TestOtherLinkLayersAreNoEthernet(t *testing.T) {
+	for _, layer := range []string{"InfiniBand", "Unspecified"} {
+		got, reading := readHost(t, hostOf(t, card{rdma: "mlx5_0", driver: "mlx5_core", ib: []string{"ports/1/link_layer = " + layer, "ports/1/state = garbled", "ports/1/rate = fast", "ports/1/counters/link_downed = many"}}))
+		if all := got.with("mlx5_0"); len(all) != 1 || !strings.Contains(all[0], `link_layer="`+layer+`"`) {
+			t.Errorf("want the port's identity alone, got %v", all)
+		}
+		if reading.Skipped != (Skipped{}) || reading.Sources[0].Note != "" {
+			t.Errorf("%s: %+v, %s", layer, reading.Skipped, reading.Sources[0].Note)
+		}
+	}
 }
 
 // GIDs of which one cannot be read are not counted: how many there are is not

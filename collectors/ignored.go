@@ -19,6 +19,7 @@ func IgnoredNames() []Ignored {
 		internal  = "state of a script of the switch"
 		sum       = "the sum of all priorities"
 		unit      = "a time without a known unit"
+		otherNIC  = "of a driver that the table does not have; host.raw_stats gives it"
 	)
 	return []Ignored{
 		{"port", "SAI_PORT_STAT_ETHER_*_PKTS_*_OCTETS", sizes},
@@ -69,6 +70,12 @@ func IgnoredNames() []Ignored {
 		{"ethtool", "*_filter_discards", "what the card refuses on purpose, by its filters"},
 		{"ethtool", "veb.?x_discards", "of the switch within the card"},
 		{"ethtool", "port.rx_priority_?_xon_2_xoff", "the change into the pause, not that out of it"},
+		{"ethtool", "rx_pause_frames", otherNIC + " (be2net)"},
+		{"ethtool", "tx_pauseframes", otherNIC + " (be2net)"},
+		{"ethtool", "rx_priority_pause_frames", otherNIC + " (be2net)"},
+		{"ethtool", "tx_priority_pauseframes", otherNIC + " (be2net)"},
+		{"ethtool", "pkts tx discard", otherNIC + " (vmxnet3)"},
+		{"ethtool", "admin_q_pause", "of the queue of commands to the card (ena)"},
 		{"hw_counters", "roce_slow_restart_cnps", "CNPs made by slow restart; the restarts are exported"},
 		{"hw_counters", "ip?InDiscards", "of all IP traffic, not of RDMA"},
 		{"hw_counters", "ecn_doorbell", "an internal event of the card"},

@@ -45,7 +45,7 @@ func LabelValues() []Label {
 		{"tier", "from the configuration"},
 		{"platform", "of the switch"},
 		{"hwsku", "of the switch"},
-		{"os_version", "version of SONiC"},
+		{"os_version", "version of SONiC; on a host that of the kernel"},
 		{"device", "RDMA device: `mlx5_0`"},
 		{"rdma_port", "port of the RDMA device, from `1`"},
 		{"link_layer", "of the RDMA port: `Ethernet`, or `InfiniBand`, and then the port has no other series; empty where the driver does not tell"},

@@ -5,8 +5,10 @@ package collectors
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"roce_exporter/collectors/host"
@@ -60,6 +62,21 @@ func (r *Recording) Write(dir, version string, now time.Time) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "meta.json"), append(data, '\n'), 0o644)
+}
+
+// LeftOut says what could not be read when a capture was made, and why, of all
+// its samples. What is not a capture lacks nothing: those who open it will say.
+func LeftOut(capture fs.FS) []string {
+	var leftOut []string
+	samples, _ := fs.Glob(capture, "[0-9][0-9][0-9][0-9]/meta.json")
+	for _, name := range append(samples, "meta.json") {
+		var meta captureMeta
+		if data, err := fs.ReadFile(capture, name); err == nil && json.Unmarshal(data, &meta) == nil {
+			leftOut = append(leftOut, meta.LeftOut...)
+		}
+	}
+	slices.Sort(leftOut)
+	return slices.Compact(leftOut)
 }
 
 // LeftOut says what is missing in the recording, and why.

@@ -237,7 +237,7 @@ func (c *Config) decode(d *decoder, root *yaml.Node) {
 		"host": asObject(keys{
 			"device_include": asPattern(&c.Host.DeviceInclude), "device_exclude": asPattern(&c.Host.DeviceExclude),
 			"priorities": asOneOf(&c.Host.Priorities, "lossless", "all"),
-			"raw_stats":  asList(&c.Host.RawStats, asName),
+			"raw_stats":  asList(&c.Host.RawStats, asNamePattern),
 		}),
 		"scrape": asObject(keys{
 			"timeout":      asDuration(&c.Scrape.Timeout, time.Millisecond),

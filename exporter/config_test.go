@@ -177,6 +177,7 @@ func TestBadConfigs(t *testing.T) {
 		"bad-priority.yml":           "FILE:1: policy.lossless_priorities[0]: must be an integer from 0 to 7, not 8",
 		"bad-quoted-number.yml":      "FILE:1: limits.series: must be an integer from 0 to 10000000, not text: take the quotes away",
 		"bad-raw-stat-empty.yml":     "FILE:1: host.raw_stats[0]: is empty: give it a name or leave it out",
+		"bad-raw-stat-pattern.yml":   "FILE:1: host.raw_stats[1]: syntax error in pattern: end each [ with a ], as in \"tx[0-9]_bytes\", or write \\[ for the character",
 		"bad-rdma-mtu-between.yml":   "FILE:1: policy.rdma_mtu: must be one of 256, 512, 1024, 2048, 4096, not 1500",
 		"bad-rdma-mtu.yml":           "FILE:1: policy.rdma_mtu: must be one of 256, 512, 1024, 2048, 4096, not 9000",
 		"bad-scalar.yml":             "FILE:1: must be an object (key: value), not text",

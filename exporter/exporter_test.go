@@ -384,6 +384,30 @@ func TestLogOnceOnChange(t *testing.T) {
 }
 
 // A client that hangs up says nothing about the switch.
+// A collector that was asked for and has no device has not found anything, and
+// the page does not call that ok.
+func TestHostWithoutNIC(t *testing.T) {
+	now := collectors.Reading{None: "no NIC below /sys"}
+	o, book := options(t, Enabled{Collector: &fake{"host", func(context.Context) (collectors.Reading, error) { return now, nil }}})
+	e := start(t, o)
+	scrape(t, e)
+	expect(t, "log", lines(book.take()...), `level=INFO msg="nothing found yet, looking at every scrape" collector=host reason="no NIC below /sys"`)
+	got := scrape(t, e)
+	expect(t, "log, again", lines(book.take()...), "")
+	expect(t, "success", got.only("roce_scrape_collector_success"), `roce_scrape_collector_success{collector="host"} 1`)
+	page := func() string { return ask(e.Handler(), http.MethodGet, "/").Body.String() }
+	if body := page(); !strings.Contains(body, "nothing to read, looking at every scrape: no NIC below /sys") || strings.Contains(body, ">ok<") {
+		t.Errorf("the page:\n%s", body)
+	}
+
+	now = sources(good("mlx5_0"))
+	scrape(t, e)
+	expect(t, "log, once there is one", lines(book.take()...), `level=INFO msg=found collector=host sources="mlx5_0 via unix /run/mlx5_0"`)
+	if body := page(); !strings.Contains(body, ">ok<") {
+		t.Errorf("the page, once there is one:\n%s", body)
+	}
+}
+
 func TestClientHangsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, book := options(t, Enabled{Collector: &fake{"switch", func(ctx context.Context) (collectors.Reading, error) {

@@ -109,7 +109,7 @@ func (s *states) record(collector string, o outcome) {
 		one.found, one.sources = false, nil // What was found before the switch's databases were there is not its business.
 	}
 	if one.absent(o) {
-		one.search(logger, o)
+		one.search(logger, o.err.Error())
 		return
 	}
 	if !o.broken {
@@ -135,17 +135,20 @@ func (s *states) record(collector string, o outcome) {
 }
 
 // search logs that a collector has found nothing, the first time.
-func (s *state) search(logger *slog.Logger, o outcome) {
+func (s *state) search(logger *slog.Logger, reason string) {
 	if !s.searched {
-		logger.Info("nothing found yet, looking at every scrape", "reason", o.err)
+		logger.Info("nothing found yet, looking at every scrape", "reason", reason)
 		s.searched = true
 	}
-	logger.Debug("nothing found", "err", o.err)
+	logger.Debug("nothing found", "reason", reason)
 }
 
 // see takes over what a reading says of its sources.
 func (s *state) see(logger *slog.Logger, o outcome) {
-	if !errors.Is(o.err, collectors.ErrNotFound) {
+	switch {
+	case o.reading.None != "":
+		s.search(logger, o.reading.None)
+	case !errors.Is(o.err, collectors.ErrNotFound):
 		if !s.found && o.success() {
 			logger.Info("found", "sources", sourceNames(o.reading.Sources))
 		}
@@ -255,6 +258,8 @@ func (s *states) view(r *runner) collectorView {
 		v.State = "nothing found, looking at every scrape"
 	case !one.last.success():
 		v.State = "failed"
+	case one.last.reading.None != "":
+		v.State = "nothing to read, looking at every scrape: " + one.last.reading.None
 	default:
 		v.State, v.OK = "ok", true
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -248,11 +249,14 @@ func asLabel(to *string) value {
 // maxLabelBytes is where collectors cut the value of a label.
 const maxLabelBytes = 128
 
-// asName is text that is not empty.
-func asName(to *string) value {
+// asNamePattern is a name that may have *, ? and [0-9].
+func asNamePattern(to *string) value {
 	return asScalar("text", `: put it in quotes ("…")`, func(s string) error {
 		if s == "" {
 			return errors.New("is empty: give it a name or leave it out")
+		}
+		if _, err := path.Match(s, ""); err != nil {
+			return fmt.Errorf(`%w: end each [ with a ], as in "tx[0-9]_bytes", or write \[ for the character`, err)
 		}
 		*to = s
 		return nil

@@ -17,6 +17,7 @@ import (
 // Options say how large a fabric is and when its story begins. The zero value
 // of a size is its default.
 type Options struct {
+	Name                         string // Of the fabric; empty: demo.
 	Variant                      uint64
 	Spines, Leaves, Hosts, Rails int
 	Start                        time.Time // Incidents begin from here on; the nodes booted before.
@@ -26,6 +27,7 @@ type Options struct {
 const MaxNodes = 1000
 
 func (o *Options) check() error {
+	o.Name = cmp.Or(o.Name, "demo")
 	o.Spines, o.Leaves = cmp.Or(o.Spines, 2), cmp.Or(o.Leaves, 4)
 	o.Hosts, o.Rails = cmp.Or(o.Hosts, 16), cmp.Or(o.Rails, 2)
 	switch {

@@ -208,8 +208,11 @@ func TestBothEndsOfALinkAgree(t *testing.T) {
 	grown := func(p *Port, q Quantity) float64 { return float64(to.Number(p, q)) - float64(from.Number(p, q)) }
 	for _, p := range f.ports {
 		for _, pair := range [][2]Quantity{
-			{SentBytes + Data, ReceivedBytes + Data}, {SentPackets + Data, ReceivedPackets + Data}, {SentPackets + CNP, ReceivedPackets + CNP},
-			{PFCSent, PFCReceived}, {PausingMicroseconds, PausedMicroseconds},
+			{SentBytes + Data, ReceivedBytes + Data},
+			{SentPackets + Data, ReceivedPackets + Data},
+			{SentPackets + CNP, ReceivedPackets + CNP},
+			{PFCSent, PFCReceived},
+			{PausingMicroseconds, PausedMicroseconds},
 		} {
 			if a, b := grown(p, pair[0]), grown(p.Peer, pair[1]); math.Abs(a-b) > 2 && math.Abs(a-b) > 1e-9*a {
 				t.Errorf("%s %s: %v sent, %v received at the other end", p.Node.Name, p.Name, a, b)

@@ -407,11 +407,11 @@ func configurationIncidents() []*Incident {
 		},
 		{
 			Name: "trust-pcp", Title: "A NIC takes the priority from the VLAN tag",
-			Story:    "A NIC came up with trust in PCP: without a tag all its RDMA traffic is of priority 0.",
+			Story:    "A NIC came up with trust in PCP: its RDMA traffic, untagged, is of a lossy priority.",
 			culprits: nic(9, 1, mlx5),
 			happen: func(s *scene, at []*Port, _ time.Duration) {
 				here, _, _ := s.of(at[0])
-				here.Trust, here.CountsAs = "pcp", Other
+				here.Trust, here.CountsAs = "pcp", Strayed
 			},
 		},
 		{

@@ -7,13 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
-	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 
 	"roce_exporter/collectors/sonic"
@@ -38,7 +40,10 @@ func (n *Node) Serve(below string, look Look) (*Switch, error) {
 	}
 	var includes []any
 	start := func(name, dir string, tables func(Moment) Tables, fields []Field) error {
-		ns := &namespace{look: look, tables: tables, fields: fields}
+		ns := &namespace{look: look, tables: tables, fields: map[string][]Field{}}
+		for _, f := range fields {
+			ns.fields[f.Key] = append(ns.fields[f.Key], f)
+		}
 		if err := ns.start(filepath.Join(below, dir, "sonic-db")); err != nil {
 			return err
 		}
@@ -71,7 +76,7 @@ func (n *Node) Serve(below string, look Look) (*Switch, error) {
 // Close ends the servers.
 func (s *Switch) Close() {
 	for _, ns := range s.servers {
-		ns.redis.Close()
+		ns.server.Close()
 	}
 }
 
@@ -87,70 +92,162 @@ var databases = map[string]struct {
 }
 
 // A namespace is a Redis server with the databases of a switch or of one of its
-// ASICs. They are brought up to date when somebody asks.
+// ASICs. It knows the commands that read hashes.
 type namespace struct {
 	look   Look
 	tables func(Moment) Tables
-	fields []Field
-	redis  *miniredis.Miniredis
+	fields map[string][]Field // Of COUNTERS_DB, by key.
+	server *server.Server
 
 	mu    sync.Mutex
-	at    time.Time
-	facts *scene // That the databases have.
+	scene *scene // Of the facts.
+	facts Tables
 }
 
 func (n *namespace) start(dir string) error {
-	n.redis = miniredis.NewMiniRedis()
-	if err := n.redis.Start(); err != nil {
+	var err error
+	if n.server, err = server.NewServer("127.0.0.1:0"); err != nil {
 		return err
 	}
-	n.redis.Server().SetPreHook(func(*server.Peer, string, ...string) bool {
-		n.refresh()
-		return false
-	})
-	port, err := strconv.Atoi(n.redis.Port())
-	if err != nil {
-		return err
+	for name, command := range map[string]server.Cmd{
+		"PING":   func(c *server.Peer, _ string, _ []string) { c.WriteInline("PONG") },
+		"SELECT": n.choose, "TIME": n.time, "SCAN": n.scan,
+		"HGETALL": n.hash(1, func(c *server.Peer, hash sonic.Hash, _ []string) {
+			c.WriteMapLen(len(hash))
+			for field, value := range hash {
+				c.WriteBulk(field)
+				c.WriteBulk(value)
+			}
+		}),
+		"HMGET": n.hash(2, func(c *server.Peer, hash sonic.Hash, fields []string) {
+			c.WriteLen(len(fields))
+			for _, field := range fields {
+				writeField(c, hash, field)
+			}
+		}),
+		"HGET": n.hash(2, func(c *server.Peer, hash sonic.Hash, fields []string) { writeField(c, hash, fields[0]) }),
+		"EXISTS": n.hash(1, func(c *server.Peer, hash sonic.Hash, _ []string) {
+			c.WriteInt(min(len(hash), 1))
+		}),
+	} {
+		if err := n.server.Register(name, command, server.ReadOnlyOption()); err != nil {
+			return err
+		}
 	}
+	address := n.server.Addr()
 	return writeJSON(filepath.Join(dir, "database_config.json"), map[string]any{
-		"INSTANCES": map[string]any{"redis": map[string]any{"hostname": n.redis.Host(), "port": port, "unix_socket_path": ""}},
+		"INSTANCES": map[string]any{"redis": map[string]any{"hostname": address.IP.String(), "port": address.Port, "unix_socket_path": ""}},
 		"DATABASES": databases, "VERSION": "1.0",
 	})
 }
 
-// refresh writes what has changed since somebody asked last.
-func (n *namespace) refresh() {
+func writeField(c *server.Peer, hash sonic.Hash, field string) {
+	if value, ok := hash[field]; ok {
+		c.WriteBulk(value)
+	} else {
+		c.WriteNull()
+	}
+}
+
+// choose lets a connection choose a database by its number.
+func (n *namespace) choose(c *server.Peer, _ string, args []string) {
+	for name, d := range databases {
+		if len(args) == 1 && args[0] == strconv.Itoa(d.ID) {
+			c.Ctx = name
+			c.WriteOK()
+			return
+		}
+	}
+	c.WriteError("ERR DB index is out of range")
+}
+
+// chosen is the database of a connection: 0 at first, as in Redis.
+func chosen(c *server.Peer) string {
+	if name, ok := c.Ctx.(string); ok {
+		return name
+	}
+	return sonic.ApplDB
+}
+
+// read returns the facts of a database, and the moment.
+func (n *namespace) read(c *server.Peer) (map[string]sonic.Hash, Moment) {
 	m := n.look()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !m.movedSince(n.at) {
-		return
+	if n.scene != m.scene {
+		n.scene, n.facts = m.scene, n.tables(m)
 	}
-	if n.facts != m.scene {
-		n.redis.FlushAll()
-		for database, hashes := range n.tables(m) {
-			db := n.redis.DB(databases[database].ID)
-			for key, hash := range hashes {
-				var fields []string
-				for name, value := range hash {
-					fields = append(fields, name, value)
+	return n.facts[chosen(c)], m
+}
+
+// hash is a command on one hash, with at least some arguments: the key first.
+func (n *namespace) hash(least int, answer func(c *server.Peer, hash sonic.Hash, fields []string)) server.Cmd {
+	return func(c *server.Peer, name string, args []string) {
+		if len(args) < least {
+			c.WriteError("ERR wrong number of arguments for '" + strings.ToLower(name) + "' command")
+			return
+		}
+		facts, m := n.read(c)
+		hash := facts[args[0]]
+		if chosen(c) == sonic.CountersDB {
+			if fields := n.fields[args[0]]; len(fields) > 0 {
+				hash = maps.Clone(hash)
+				if hash == nil {
+					hash = sonic.Hash{}
 				}
-				db.HSet(key, fields...)
+				for i := range fields {
+					hash[fields[i].Name] = strconv.FormatUint(fields[i].Value(m), 10)
+				}
 			}
 		}
+		answer(c, hash, args[1:])
 	}
-	counters := n.redis.DB(databases[sonic.CountersDB].ID)
-	var fields []string
-	for i := range n.fields {
-		f := &n.fields[i]
-		fields = append(fields, f.Name, strconv.FormatUint(f.Value(m), 10))
-		if i+1 == len(n.fields) || n.fields[i+1].Key != f.Key {
-			counters.HSet(f.Key, fields...)
-			fields = fields[:0]
+}
+
+func (n *namespace) time(c *server.Peer, _ string, _ []string) {
+	t := n.look().Time
+	c.WriteLen(2)
+	c.WriteBulk(strconv.FormatInt(t.Unix(), 10))
+	c.WriteBulk(strconv.Itoa(t.Nanosecond() / 1000))
+}
+
+// scan is SCAN cursor [MATCH pattern] [COUNT number]; the cursor is a place in
+// the order of the keys.
+func (n *namespace) scan(c *server.Peer, _ string, args []string) {
+	facts, _ := n.read(c)
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(facts)), maps.Keys(n.fields))
+	if chosen(c) != sonic.CountersDB {
+		keys = slices.Collect(maps.Keys(facts))
+	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	pattern, count := "*", 10
+	for i := 1; i+1 < len(args); i += 2 {
+		switch strings.ToUpper(args[i]) {
+		case "MATCH":
+			pattern = args[i+1]
+		case "COUNT":
+			count, _ = strconv.Atoi(args[i+1])
 		}
 	}
-	n.redis.SetTime(m.Time)
-	n.at, n.facts = m.Time, m.scene
+	from := 0
+	if len(args) > 0 {
+		from, _ = strconv.Atoi(args[0])
+	}
+	from = min(max(from, 0), len(keys))
+	until, next := min(from+max(count, 1), len(keys)), 0
+	if until < len(keys) {
+		next = until
+	}
+	var found []string
+	for _, key := range keys[from:until] {
+		if ok, err := path.Match(pattern, key); ok && err == nil {
+			found = append(found, key)
+		}
+	}
+	c.WriteLen(2)
+	c.WriteBulk(strconv.Itoa(next))
+	c.WriteStrings(found)
 }
 
 func writeJSON(file string, value any) error {

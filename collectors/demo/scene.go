@@ -312,6 +312,7 @@ func (s *scene) setRates(p *Port, data, cnps []float64) {
 	class := state.CountsAs
 	if p.Node.IsSwitch() && node.DataDSCP != 26 {
 		class = Strayed
+		state.Gauge[QueueOccupancy-gauges] = 0 // Nothing comes to the queue of the data.
 	}
 	received, sent := data[p.Peer.index], data[p.index]
 	traffic(class, received, sent)

@@ -10,6 +10,8 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -38,12 +40,13 @@ func OpenCapture(dir fs.FS) ([]Sources, error) {
 		return nil, nil
 	}
 	var samples []Sources
+	var trees shelf
 	for _, name := range names { // Also one in which the host was gone.
 		sub, err := fs.Sub(dir, name)
 		if err != nil {
 			return nil, err
 		}
-		sample, err := openSample(sub)
+		sample, err := openSample(sub, &trees)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -52,7 +55,7 @@ func OpenCapture(dir fs.FS) ([]Sources, error) {
 	return samples, nil
 }
 
-func openSample(dir fs.FS) (Sources, error) {
+func openSample(dir fs.FS, trees *shelf) (Sources, error) {
 	data, err := fs.ReadFile(dir, "meta.json")
 	if err != nil {
 		return Sources{}, fmt.Errorf("not a capture: %w", err)
@@ -67,42 +70,126 @@ func openSample(dir fs.FS) (Sources, error) {
 	if meta.Format != captureFormat {
 		return Sources{}, fmt.Errorf("meta.json: format %d, this exporter reads format %d", meta.Format, captureFormat)
 	}
-	sources, err := ReadCapture(dir)
+	sources, err := readCapture(dir, trees)
 	sources.Clock = func() time.Time { return meta.Clock }
 	return sources, err
 }
 
 // ReadCapture returns the sources of a sample of a capture: sys and proc as
 // the kernel has them, or sys.tar and proc.tar, ethtool and dcb.
-func ReadCapture(capture fs.FS) (Sources, error) {
-	sys, err := openTree(capture, "sys")
+func ReadCapture(capture fs.FS) (Sources, error) { return readCapture(capture, &shelf{}) }
+
+func readCapture(capture fs.FS, trees *shelf) (Sources, error) {
+	sys, err := openTree(capture, "sys", trees)
 	if err != nil {
 		return Sources{}, err
 	}
-	proc, err := openTree(capture, "proc")
+	proc, err := openTree(capture, "proc", trees)
 	if err != nil {
 		return Sources{}, err
 	}
-	return Sources{Sys: sys, Proc: proc, Ethtool: ReadEthtool(capture), DCB: ReadDCB(capture)}, nil
+	return Sources{SysPath: "the capture's sys", Sys: sys, Proc: proc, Ethtool: ReadEthtool(capture), DCB: ReadDCB(capture)}, nil
 }
 
-// openTree opens a directory of a capture, or reads the tar in its place.
-func openTree(capture fs.FS, name string) (fs.FS, error) {
+// openTree opens a directory of a capture, or the tar in its place, of which it
+// sees that it is whole.
+func openTree(capture fs.FS, name string, trees *shelf) (fs.FS, error) {
 	if _, err := fs.Stat(capture, name); errors.Is(err, fs.ErrNotExist) {
-		f, err := capture.Open(name + ".tar")
-		if err == nil {
-			defer func() { _ = f.Close() }()
-			m, err := readTar(f)
-			if err != nil {
-				return nil, fmt.Errorf("%s.tar: %w", name, err)
+		if _, err := fs.Stat(capture, name+".tar"); err == nil {
+			p := &packedTree{capture: capture, name: name + ".tar", trees: trees}
+			if _, err := p.tree(); err != nil {
+				return nil, err
 			}
-			return m, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+			return p, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
 	return fs.Sub(capture, name) // Without either, all of it is absent.
+}
+
+// A packedTree is a tar of a capture, which is read into memory when something of
+// it is asked for. Of a capture's many samples a few are there at a time.
+type packedTree struct {
+	capture fs.FS
+	name    string
+	trees   *shelf
+	inside  *Memory // Under the lock of the shelf; nil: not in memory.
+}
+
+// A shelf has the trees that are in memory, the last one asked for at the end.
+type shelf struct {
+	mu  sync.Mutex
+	all []*packedTree
+}
+
+// maxTrees is those of as many samples as scrapes side by side may read, sys
+// and proc.
+const maxTrees = 8
+
+// tree returns what the tar holds.
+func (p *packedTree) tree() (*Memory, error) {
+	s := p.trees
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.inside == nil {
+		f, err := p.capture.Open(p.name)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }()
+		if p.inside, err = readTar(f); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	s.all = append(slices.DeleteFunc(s.all, func(other *packedTree) bool { return other == p }), p)
+	if len(s.all) > maxTrees {
+		s.all[0].inside = nil
+		s.all = slices.Delete(s.all, 0, 1)
+	}
+	return p.inside, nil
+}
+
+// The methods are those of Memory.
+
+func (p *packedTree) Open(name string) (fs.File, error) {
+	m, err := p.tree()
+	if err != nil {
+		return nil, err
+	}
+	return m.Open(name)
+}
+
+func (p *packedTree) Stat(name string) (fs.FileInfo, error) {
+	m, err := p.tree()
+	if err != nil {
+		return nil, err
+	}
+	return m.Stat(name)
+}
+
+func (p *packedTree) Lstat(name string) (fs.FileInfo, error) {
+	m, err := p.tree()
+	if err != nil {
+		return nil, err
+	}
+	return m.Lstat(name)
+}
+
+func (p *packedTree) ReadLink(name string) (string, error) {
+	m, err := p.tree()
+	if err != nil {
+		return "", err
+	}
+	return m.ReadLink(name)
+}
+
+func (p *packedTree) ReadDir(name string) ([]fs.DirEntry, error) {
+	m, err := p.tree()
+	if err != nil {
+		return nil, err
+	}
+	return m.ReadDir(name)
 }
 
 // readTar reads the files, directories and links of a tar into memory.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,7 +28,6 @@ type LiveDCB struct {
 	dial    func() (dcbConn, error)
 	turn    chan struct{} // Holds an element while somebody has conn.
 	conn    dcbConn       // nil: to be opened.
-	closed  atomic.Bool
 }
 
 // A dcbConn is what is used of netlink.Conn.
@@ -55,8 +53,7 @@ func NewLiveDCB(timeout time.Duration) *LiveDCB {
 //
 //   - fs.ErrNotExist: the device, or the kernel, has no DCB (EOPNOTSUPP);
 //   - syscall.ENODEV: there is no such device, which says nothing of its DCB;
-//   - os.ErrDeadlineExceeded: no turn or no reply in time;
-//   - os.ErrClosed: after Close.
+//   - os.ErrDeadlineExceeded: no turn or no reply in time.
 //
 // The kernel works while the request is being sent: if it has to wait there
 // for a lock or for a device's firmware, no timeout can end that, and Get
@@ -83,7 +80,7 @@ func (d *LiveDCB) get(name string) (*DCBState, error) {
 	defer patience.Stop()
 	select {
 	case d.turn <- struct{}{}:
-		defer d.release()
+		defer func() { <-d.turn }()
 	case <-patience.C:
 		return nil, fmt.Errorf("waiting for another device: %w", os.ErrDeadlineExceeded)
 	}
@@ -105,9 +102,6 @@ func (d *LiveDCB) get(name string) (*DCBState, error) {
 // the turn. A connection that failed in any way but by the kernel's plain
 // refusal may yet receive the reply that was not awaited, so it is given up.
 func (d *LiveDCB) execute(request []byte) ([]netlink.Message, error) {
-	if d.closed.Load() {
-		return nil, os.ErrClosed
-	}
 	if d.conn == nil {
 		conn, err := d.dial()
 		if err != nil {
@@ -128,35 +122,4 @@ func (d *LiveDCB) execute(request []byte) ([]netlink.Message, error) {
 		d.conn = nil
 	}
 	return replies, err
-}
-
-// Close closes the socket, or leaves that to the Get that is under way: it
-// never waits. It may be called more than once.
-func (d *LiveDCB) Close() error {
-	d.closed.Store(true)
-	return d.shut()
-}
-
-// release gives the turn back. Who closed meanwhile may have found it taken.
-func (d *LiveDCB) release() {
-	<-d.turn
-	if d.closed.Load() {
-		_ = d.shut()
-	}
-}
-
-// shut closes the socket if it is nobody's turn.
-func (d *LiveDCB) shut() error {
-	select {
-	case d.turn <- struct{}{}:
-	default:
-		return nil
-	}
-	var err error
-	if d.conn != nil {
-		err = d.conn.Close()
-		d.conn = nil
-	}
-	<-d.turn
-	return err
 }

@@ -20,6 +20,3 @@ func NewLiveDCB(time.Duration) *LiveDCB { return &LiveDCB{} }
 func (*LiveDCB) Get(name string) (*DCBState, error) {
 	return nil, fmt.Errorf("DCB of %s: %w", name, errors.ErrUnsupported)
 }
-
-// Close does nothing.
-func (*LiveDCB) Close() error { return nil }

@@ -4,9 +4,12 @@ package host
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/safchain/ethtool"
 )
@@ -25,14 +28,16 @@ type liveEthtool struct {
 	conn    calls
 	buffers sync.Pool
 	turns   chan struct{} // One for each of the calls that may run at a time.
+	timeout time.Duration // Bounds the wait for a turn: those who have it may hang.
 }
 
 // maxCalls is how many devices may be asked for their statistics at a time: a
 // buffer is 1.3 MB, and a host may have hundreds of virtual functions.
 const maxCalls = 8
 
-func newEthtool() Ethtool {
+func newEthtool(timeout time.Duration) Ethtool {
 	return &liveEthtool{
+		timeout: timeout,
 		open:    func() (calls, error) { return ethtool.NewEthtool() },
 		buffers: sync.Pool{New: func() any { return new(buffer) }},
 		turns:   make(chan struct{}, maxCalls),
@@ -83,8 +88,14 @@ func (e *liveEthtool) Statistics(name string) (map[string]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.turns <- struct{}{}
-	defer func() { <-e.turns }()
+	patience := time.NewTimer(e.timeout)
+	defer patience.Stop()
+	select {
+	case e.turns <- struct{}{}:
+		defer func() { <-e.turns }()
+	case <-patience.C:
+		return nil, fmt.Errorf("waiting for %d other devices that do not answer: %w", maxCalls, os.ErrDeadlineExceeded)
+	}
 	b := e.buffers.Get().(*buffer)
 	defer e.buffers.Put(b)
 	for range 2 {

@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,7 +86,7 @@ func (k *fakeKernel) StatsWithBuffer(_ string, names *ethtool.EthtoolGStrings, v
 }
 
 func open(k calls) *liveEthtool {
-	e := newEthtool().(*liveEthtool)
+	e := newEthtool(time.Second).(*liveEthtool)
 	e.open = func() (calls, error) { return k, nil }
 	return e
 }
@@ -189,8 +192,42 @@ func TestSocketCannotBeOpened(t *testing.T) {
 	}
 }
 
+// A hangingKernel does not answer until it is released, and then with an error.
+type hangingKernel struct{ release chan struct{} }
+
+func (hangingKernel) DriverInfo(string) (ethtool.DrvInfo, error) { return ethtool.DrvInfo{}, nil }
+
+func (k hangingKernel) StatsWithBuffer(string, *ethtool.EthtoolGStrings, *ethtool.EthtoolStats) (map[string]uint64, error) {
+	<-k.release
+	return nil, syscall.EIO
+}
+
+// Devices that hang have all the turns: one that is well is told so in time,
+// and is asked again as soon as one of them lets go.
+func TestManyDevicesHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		e := open(hangingKernel{release: release})
+		var wg sync.WaitGroup
+		for i := range maxCalls {
+			wg.Go(func() { _, _ = e.Statistics(fmt.Sprint("hangs", i)) })
+		}
+		synctest.Wait()
+		e.conn = &fakeKernel{now: []statistic{{"rx", 2}}}
+		began := time.Now()
+		if _, err := e.Statistics("well"); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != time.Second {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		close(release)
+		wg.Wait()
+		if got, err := e.Statistics("well"); err != nil || !maps.Equal(got, map[string]uint64{"rx": 2}) {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
+}
+
 func TestKernelOfThisMachine(t *testing.T) {
-	e := newEthtool()
+	e := newEthtool(time.Second)
 	if _, err := e.Statistics("lo"); err != nil && !isNone(err) {
 		t.Errorf("lo: %v", err)
 	}

@@ -4,12 +4,15 @@
 
 package host
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // liveEthtool can ask nobody: ethtool is of Linux only.
 type liveEthtool struct{}
 
-func newEthtool() Ethtool { return liveEthtool{} }
+func newEthtool(time.Duration) Ethtool { return liveEthtool{} }
 
 func (liveEthtool) Driver(string) (Driver, error) { return Driver{}, errors.ErrUnsupported }
 

@@ -48,7 +48,7 @@ func TestQueuesOfVethChangeWhileStatisticsAreRead(t *testing.T) {
 
 	channels := []ethtool.Channels{{RxCount: most, TxCount: most}, {RxCount: 2, TxCount: most}, {RxCount: most, TxCount: 3}}
 	var right []map[string]uint64
-	e := newEthtool().(*liveEthtool)
+	e := newEthtool(5 * time.Second).(*liveEthtool)
 	for _, c := range channels {
 		if _, err := lib.SetChannels("changing", c); err != nil {
 			t.Skip("the queues cannot be changed: ", err)

@@ -15,6 +15,8 @@ type Sources struct {
 	Sys, Proc fs.FS // Rooted at /sys and /proc. Links are followed with fs.ReadLink.
 	Ethtool   Ethtool
 	DCB       DCB // nil: nobody can be asked.
+	// SysPath is where Sys is, for people.
+	SysPath string
 	// Clock is the clock of the host; nil: that of this machine.
 	Clock func() time.Time
 }
@@ -34,13 +36,18 @@ type Ethtool interface {
 // A Driver is what drives a device.
 type Driver struct{ Name, Version, Firmware, Bus string }
 
-// dcbPatience is how long one device's DCB is waited for.
-const dcbPatience = 2 * time.Second
+// dcbPatience is how long one device's DCB is waited for, ethtoolPatience how
+// long a turn to ask for statistics is: where there are hundreds of devices,
+// they take their time one after the other.
+const (
+	dcbPatience     = 2 * time.Second
+	ethtoolPatience = 5 * time.Second
+)
 
 // NewLive returns the sources of the host that the exporter runs on, whose
 // /sys and /proc may be mounted elsewhere.
 func NewLive(sysPath, procPath string) Sources {
-	return Sources{Sys: os.DirFS(sysPath), Proc: os.DirFS(procPath), Ethtool: newEthtool(), DCB: NewLiveDCB(dcbPatience)}
+	return Sources{SysPath: sysPath, Sys: os.DirFS(sysPath), Proc: os.DirFS(procPath), Ethtool: newEthtool(ethtoolPatience), DCB: NewLiveDCB(dcbPatience)}
 }
 
 // Fields are the raw names that are wanted of one kind of object.
@@ -111,7 +118,8 @@ const (
 // A Netdev is a network device. What is nil or NaN has no value.
 type Netdev struct {
 	Name      string
-	Known     bool // False: its driver has not said who it is, yet.
+	Index     string // The kernel's number of it, which no later device of the name has.
+	Known     bool   // False: its driver has not said who it is, yet.
 	Kind      string
 	Driver    string // The table's name of it: that of the PCI driver.
 	Firmware  string
@@ -173,7 +181,7 @@ type RDMAPort struct {
 	Number    int
 	Netdev    string   // The network device that its traffic takes; that may be a bond.
 	Members   []string // Of the bond.
-	LinkLayer string   // Ethernet, InfiniBand; empty: not told. All but Ethernet is left unread.
+	LinkLayer string   // Ethernet, InfiniBand, Unspecified; empty: not told.
 	Up        *bool
 	Speed     *float64 // Bytes a second, of a port that is up.
 	MTU       *float64 // Of RoCE: what the driver makes of the network device's.

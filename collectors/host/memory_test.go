@@ -176,3 +176,55 @@ func TestCapturesThatCannotBeOpened(t *testing.T) {
 		t.Errorf("nothing of a host: %v %v", samples, err)
 	}
 }
+
+// Of the many samples of a capture that are tars, a few are in memory at a time,
+// and each gives what is its own, also when it is asked for again.
+func TestManySamplesInTars(t *testing.T) {
+	const samples = 20
+	dir := fstest.MapFS{}
+	for i := range samples {
+		name := fmt.Sprintf("%04d/", i+1)
+		dir[name+"meta.json"] = &fstest.MapFile{Data: []byte(`{"format": 1, "clock": "2026-01-01T00:00:00Z"}`)}
+		for _, tree := range []string{"sys", "proc"} {
+			m := NewMemory()
+			if err := m.Add("sample", 0o644, fmt.Append(nil, tree, i)); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			w := tar.NewWriter(&out)
+			if err := errors.Join(w.AddFS(m), w.Close()); err != nil {
+				t.Fatal(err)
+			}
+			dir[name+tree+".tar"] = &fstest.MapFile{Data: out.Bytes()}
+		}
+	}
+	opened, err := OpenCapture(dir)
+	if err != nil || len(opened) != samples {
+		t.Fatalf("%d samples, %v", len(opened), err)
+	}
+	inMemory := func() (n int) {
+		for _, s := range opened {
+			for _, tree := range []fs.FS{s.Sys, s.Proc} {
+				if tree.(*packedTree).inside != nil {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	if n := inMemory(); n > maxTrees {
+		t.Errorf("%d trees are in memory before any is asked for", n)
+	}
+	for range 2 {
+		for i, s := range opened {
+			for tree, files := range map[string]fs.FS{"sys": s.Sys, "proc": s.Proc} {
+				if text, err := readText(files, "sample"); err != nil || text != fmt.Sprint(tree, i) {
+					t.Errorf("sample %d: %q, %v", i+1, text, err)
+				}
+			}
+			if n := inMemory(); n > maxTrees {
+				t.Fatalf("sample %d: %d trees are in memory", i+1, n)
+			}
+		}
+	}
+}

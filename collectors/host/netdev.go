@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // ErrRaced says that a device's statistics changed their names while they were
@@ -39,18 +40,19 @@ func (r *Reader) ReadNetdev(name string) (*Netdev, error) {
 // it is when it was asked last.
 func (r *Reader) ReadFiles(name string) (*Netdev, error) {
 	dir := path.Join("class/net", name)
-	if _, err := fs.Stat(r.Sys, dir); err != nil {
-		return nil, fmt.Errorf("network device: %w", err)
+	n := &Netdev{Name: name, Index: r.index(name)}
+	if n.Index == "" { // A copy of /sys may lack it.
+		if _, err := fs.Stat(r.Sys, dir); err != nil {
+			return nil, fmt.Errorf("network device: %w", err)
+		}
 	}
-	n := &Netdev{Name: name}
 	t := tally{r.Sys, &n.Skipped, &n.Note}
 	d := findDevice(r.Sys, path.Join(dir, "device"))
 	n.Kind, n.Driver, n.PCI = d.kind, d.driver, d.pci
-	n.Members = members(r.Sys, name)
 	if exists(r.Sys, path.Join(dir, "bonding")) {
-		n.Kind = Bond
+		n.Kind, n.Members = Bond, members(r.Sys, name)
 	}
-	if k, ok := recall(r, r.drivers, r.driverKey(name)); ok {
+	if k, ok := recall(r, r.drivers, n.key()); ok {
 		n.identify(k.value)
 	}
 	n.readState(t, dir)
@@ -64,16 +66,27 @@ func (r *Reader) ReadFiles(name string) (*Netdev, error) {
 			}
 		}
 	}
-	if gone := r.stillThere(dir); gone != nil {
+	if gone := r.stillThere(n); gone != nil {
 		return nil, gone
 	}
 	return n, nil
 }
 
-// stillThere says that what is missing says nothing: the device was pulled.
-func (r *Reader) stillThere(dir string) error {
-	if _, err := fs.Stat(r.Sys, dir); err != nil {
+// errReplaced says that what came may be of two devices.
+var errReplaced = errors.New("another device got its name while it was read")
+
+// stillThere says that what is missing says nothing, and that what came may be
+// another's: the device was pulled, or its name passed to another.
+func (r *Reader) stillThere(n *Netdev) error {
+	index := r.index(n.Name)
+	if index != "" && index == n.Index {
+		return nil
+	}
+	if _, err := fs.Stat(r.Sys, path.Join("class/net", n.Name)); err != nil {
 		return fmt.Errorf("network device: pulled while it was read: %w", err)
+	}
+	if index != n.Index {
+		return fmt.Errorf("network device %s: %w", n.Name, errReplaced)
 	}
 	return nil
 }
@@ -84,7 +97,7 @@ func (r *Reader) stillThere(dir string) error {
 // returned: what came, and why the driver's statistics did not.
 func (r *Reader) Ask(n *Netdev) (*Netdev, error) {
 	dir := path.Join("class/net", n.Name)
-	a := &Netdev{Name: n.Name, Known: true, Kind: n.Kind, Driver: n.Driver, Firmware: n.Firmware, PCI: n.PCI, OperUp: n.OperUp}
+	a := &Netdev{Name: n.Name, Index: n.Index, Known: true, Kind: n.Kind, Driver: n.Driver, Firmware: n.Firmware, PCI: n.PCI, OperUp: n.OperUp}
 	t := tally{r.Sys, &a.Skipped, &a.Note}
 	err := r.readDriver(a, t)
 	// DCB comes after the statistics: it is they that make mlx5 look at its
@@ -99,8 +112,11 @@ func (r *Reader) Ask(n *Netdev) (*Netdev, error) {
 	// The files come last: a call of ethtool sleeps while it waits for the lock,
 	// these try again and again, on a processor of their own.
 	a.readLink(t, dir)
-	if gone := r.stillThere(dir); gone != nil {
+	if gone := r.stillThere(n); gone != nil {
 		return nil, gone
+	}
+	if errors.Is(err, syscall.ENODEV) { // A device that is being reset answers the same.
+		err = fmt.Errorf("%w: it is in %s, but perhaps not in the network namespace of the exporter, which must be the host's (--network=host, in a pod hostNetwork: true)", err, r.At("class/net"))
 	}
 	if err != nil {
 		return a, fmt.Errorf("network device %s: ethtool: %w", n.Name, err)
@@ -108,7 +124,8 @@ func (r *Reader) Ask(n *Netdev) (*Netdev, error) {
 	return a, nil
 }
 
-// With returns the device with the answers of Ask, which may be older.
+// With returns the device with the answers of Ask, which may be older, but are
+// of the device with the same Index.
 func (n *Netdev) With(answers *Netdev) *Netdev {
 	a, whole := answers, *n
 	whole.Known, whole.Kind, whole.Driver, whole.Firmware, whole.PCI = true, a.Kind, a.Driver, a.Firmware, a.PCI
@@ -137,7 +154,13 @@ func (r *Reader) readDriver(n *Netdev, t tally) error {
 	if !hasStatistics {
 		every = 0 // Some call of ethtool comes before the files of readLink.
 	}
-	driver, err := keep(r, r.drivers, r.driverKey(n.Name), every, func() (Driver, error) { return r.Ethtool.Driver(n.Name) })
+	driver, err := keep(r, r.drivers, n.key(), every, func() (Driver, error) {
+		driver, err := r.Ethtool.Driver(n.Name)
+		if err == nil {
+			err = r.stillThere(n) // It is remembered as this one's.
+		}
+		return driver, err
+	})
 	switch {
 	case err == nil:
 		n.identify(driver)
@@ -150,8 +173,8 @@ func (r *Reader) readDriver(n *Netdev, t tally) error {
 	return r.readEthtool(n, t)
 }
 
-// driverKey tells a device from another that had its name before.
-func (r *Reader) driverKey(name string) string { return name + " " + r.index(name) }
+// key tells a device from another that had its name before.
+func (n *Netdev) key() string { return n.Name + " " + n.Index }
 
 // identify notes who the driver says that it is.
 func (n *Netdev) identify(driver Driver) {

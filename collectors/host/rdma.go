@@ -95,10 +95,10 @@ func (r *Reader) readPort(device *RDMA, number int, netdev string, t tally) RDMA
 	of := strconv.Itoa(number)
 	dir := path.Join("class/infiniband", device.Name, "ports", of)
 	p.LinkLayer = t.text(path.Join(dir, "link_layer"))
-	p.readState(t, dir)
-	if p.LinkLayer != "" && p.LinkLayer != "Ethernet" {
+	if !p.IsEthernet() {
 		return p
 	}
+	p.readState(t, dir)
 	// One file read makes the driver refresh all of a port's counters, for the
 	// 10 ms that follow: they are read back to back.
 	p.Counters, p.HWCounters = newValues(r.options.Wanted.Counters), newValues(r.options.Wanted.HWCounters)
@@ -118,6 +118,10 @@ func (r *Reader) readPort(device *RDMA, number int, netdev string, t tally) RDMA
 	p.TrafficClass = trafficClass(t, path.Join("class/infiniband", device.Name, "tc", of, "traffic_class"))
 	return p
 }
+
+// IsEthernet says whether the port may be one of RoCE: all but Ethernet is left
+// unread.
+func (p *RDMAPort) IsEthernet() bool { return p.LinkLayer == "Ethernet" || p.LinkLayer == "" }
 
 // readState reads whether the port is up, and how fast.
 func (p *RDMAPort) readState(t tally, dir string) {

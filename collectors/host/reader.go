@@ -3,11 +3,13 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -103,7 +105,7 @@ func (r *Reader) List() (Inventory, error) {
 	look := func(dir string) []string {
 		names, err := list(r.Sys, dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = append(failed, fmt.Errorf("devices: %w", err))
+			failed = append(failed, fmt.Errorf("list of devices: %w", err))
 		}
 		slices.Sort(names)
 		return names
@@ -130,6 +132,45 @@ func (r *Reader) List() (Inventory, error) {
 		found.Netdevs = append(found.Netdevs, name)
 	}
 	return found, errors.Join(failed...)
+}
+
+// At is where a path below sysfs is, for people.
+func (r *Reader) At(name string) string { return path.Join(cmp.Or(r.SysPath, "/sys"), name) }
+
+// namesOfNone is how many network devices are named where none is read.
+const namesOfNone = 8
+
+// None is an ErrNoDevice that says what is there instead, for people, where
+// List finds nothing.
+func (r *Reader) None() error {
+	at := r.At("")
+	if all, _ := r.With(Options{}).List(); len(all.Netdevs)+len(all.RDMA) > 0 {
+		return fmt.Errorf("%w is chosen below %s: host.device_include and host.device_exclude, or the flags, leave out all there are: %s",
+			ErrNoDevice, at, someOf(slices.Concat(all.Netdevs, all.RDMA)))
+	}
+	names, err := list(r.Sys, "class/net")
+	if err != nil {
+		return fmt.Errorf("%w below %s: there is no class/net: is that where sysfs is mounted (--path.sysfs)?", ErrNoDevice, at)
+	}
+	var others []string
+	for _, name := range names {
+		if d := findDevice(r.Sys, path.Join("class/net", name, "device")); d.driver != "" && !slices.Contains(knownDrivers, d.driver) {
+			others = append(others, name+" ("+d.driver+")")
+		}
+	}
+	if others == nil {
+		return fmt.Errorf("%w below %s", ErrNoDevice, at)
+	}
+	return fmt.Errorf("%w below %s, but of others: %s", ErrNoDevice, at, someOf(others))
+}
+
+// someOf lists names, but not hundreds.
+func someOf(names []string) string {
+	slices.Sort(names)
+	if more := len(names) - namesOfNone; more > 0 {
+		names = append(names[:namesOfNone:namesOfNone], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // isEthernet says whether the device is none of InfiniBand, whose cards have

@@ -36,26 +36,49 @@ type Recording struct {
 	LeftOut []string
 }
 
+// A Recorder records a host, again and again. A device that hangs is asked once
+// until it comes back, however many recordings are made.
+type Recorder struct {
+	sources  Sources
+	options  Options
+	patience time.Duration
+
+	mu      sync.Mutex
+	reading map[string]bool // What has not come back.
+}
+
+// NewRecorder returns a Recorder, which waits for its devices as long as its
+// patience lasts.
+func NewRecorder(sources Sources, options Options, patience time.Duration) *Recorder {
+	return &Recorder{sources: sources, options: options, patience: patience, reading: map[string]bool{}}
+}
+
 // Record reads everything of a host that the exporter reads, once. A device
 // that does not answer in time is left out, less what it said until then.
 // ports are network devices that a switch speaks for.
 func Record(ctx context.Context, sources Sources, options Options, ports map[string]bool, patience time.Duration) (*Recording, error) {
-	clock := time.Now()
+	return NewRecorder(sources, options, patience).Record(ctx, ports)
+}
+
+// Record does the same once more, but for the devices of which the last read
+// has not come back.
+func (r *Recorder) Record(ctx context.Context, ports map[string]bool) (*Recording, error) {
+	clock, sources := time.Now(), r.sources
 	sys, proc := newTrail(sources.Sys), newTrail(sources.Proc)
 	asked := &answers{Ethtool: sources.Ethtool, DCB: sources.DCB, drivers: map[string]Driver{}, statistics: map[string]map[string]uint64{}, dcb: map[string]*DCBState{}, leftOut: map[string]string{}}
-	sources = Sources{Sys: sys, Proc: proc}
+	sources = Sources{SysPath: sources.SysPath, Sys: sys, Proc: proc}
 	if asked.Ethtool != nil {
 		sources.Ethtool = asked
 	}
 	if asked.DCB != nil {
 		sources.DCB = asked
 	}
-	reader := NewReader(sources, options)
+	reader := NewReader(sources, r.options)
 	found, err := reader.List()
 	found.Netdevs = slices.DeleteFunc(found.Netdevs, func(name string) bool { return ports[name] })
 	if len(found.Netdevs)+len(found.RDMA) == 0 {
 		if err == nil {
-			err = ErrNoDevice
+			err = reader.None()
 		}
 		return nil, err
 	}
@@ -63,34 +86,34 @@ func Record(ctx context.Context, sources Sources, options Options, ports map[str
 	if err != nil {
 		leftOut = append(leftOut, err.Error())
 	}
-	leftOut = append(leftOut, readDevices(ctx, reader, found, patience)...)
+	leftOut = append(leftOut, r.readDevices(ctx, reader, found)...)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &Recording{sys: sys.stop("sys"), proc: proc.stop("proc"), Clock: clock, symlink: (*os.Root).Symlink}
-	unanswered := asked.stop(r)
+	made := &Recording{sys: sys.stop("sys"), proc: proc.stop("proc"), Clock: clock, symlink: (*os.Root).Symlink}
+	unanswered := asked.stop(made)
 	for what, why := range unanswered {
 		leftOut = append(leftOut, what+": "+why)
 	}
-	for name, s := range r.statistics {
+	for name, s := range made.statistics {
 		if again, err := ParseStatistics(formatStatistics(s)); err != nil || !maps.Equal(again, s) {
 			leftOut = append(leftOut, name+": statistics whose names cannot be written")
 		}
 	}
-	for _, t := range []*trail{r.sys, r.proc} {
+	for _, t := range []*trail{made.sys, made.proc} {
 		for what, why := range t.leftOut {
 			leftOut = append(leftOut, t.name+"/"+what+": "+why)
 		}
 	}
 	slices.Sort(leftOut)
-	r.LeftOut = slices.Compact(leftOut)
-	r.trim()
-	return r, nil
+	made.LeftOut = slices.Compact(leftOut)
+	made.trim()
+	return made, nil
 }
 
 // readDevices reads all devices side by side and says which did not answer.
 // What hangs in the kernel cannot be ended: it is left behind.
-func readDevices(ctx context.Context, reader *Reader, found Inventory, patience time.Duration) []string {
+func (r *Recorder) readDevices(ctx context.Context, reader *Reader, found Inventory) []string {
 	reads := map[string]func() error{"the host itself": func() error { reader.ReadHost(); return nil }}
 	for _, name := range found.Netdevs {
 		reads[name] = func() error { _, err := reader.ReadNetdev(name); return err }
@@ -103,22 +126,31 @@ func readDevices(ctx context.Context, reader *Reader, found Inventory, patience 
 		err error
 	}
 	answered := make(chan answer, len(reads))
-	for of, read := range reads {
-		go func() { answered <- answer{of, read()} }()
-	}
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
 	var leftOut []string
+	for of, read := range reads {
+		if !r.begin(of) {
+			leftOut = append(leftOut, of+": it has not answered since an earlier sample")
+			delete(reads, of)
+			continue
+		}
+		go func() {
+			err := read()
+			r.end(of)
+			answered <- answer{of, err}
+		}()
+	}
+	deadline := time.NewTimer(r.patience)
+	defer deadline.Stop()
 	for len(reads) > 0 {
 		select {
 		case a := <-answered:
 			delete(reads, a.of)
-			if errors.Is(a.err, fs.ErrNotExist) { // Other errors are those of what was asked.
+			if errors.Is(a.err, fs.ErrNotExist) || errors.Is(a.err, errReplaced) { // Other errors are those of what was asked.
 				leftOut = append(leftOut, a.of+": "+a.err.Error())
 			}
 		case <-deadline.C:
 			for of := range reads {
-				leftOut = append(leftOut, fmt.Sprintf("%s: no answer within %s", of, patience))
+				leftOut = append(leftOut, fmt.Sprintf("%s: no answer within %s", of, r.patience))
 			}
 			return leftOut
 		case <-ctx.Done():
@@ -126,6 +158,23 @@ func readDevices(ctx context.Context, reader *Reader, found Inventory, patience 
 		}
 	}
 	return leftOut
+}
+
+// begin notes that a device is read; false: it is already.
+func (r *Recorder) begin(device string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reading[device] {
+		return false
+	}
+	r.reading[device] = true
+	return true
+}
+
+func (r *Recorder) end(device string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.reading, device)
 }
 
 // trim takes of files that tell of more than the NICs what is read of them.

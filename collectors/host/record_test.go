@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,6 +133,51 @@ func TestRecordOfADeviceThatHangs(t *testing.T) {
 		t.Error("the other device is missing")
 	}
 	written(t, r)
+}
+
+// Of a device that hangs there is one read, however many samples are taken.
+func TestSamplesOfADeviceThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := readTree(t, "trouble.txt")
+		release := make(chan struct{})
+		var waiting atomic.Int32
+		f.opened = func(name string) {
+			if strings.Contains(name, "mlx5_0/ports/1/hw_counters/") {
+				waiting.Add(1)
+				<-release
+				waiting.Add(-1)
+			}
+		}
+		sources, err := ReadCapture(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorder := NewRecorder(sources, Options{Wanted: wanted}, time.Second)
+		sample := func(leftOut string) {
+			t.Helper()
+			r, err := recorder.Record(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			of := slices.DeleteFunc(r.LeftOut, func(what string) bool { return !strings.HasPrefix(what, "RDMA device mlx5_0") })
+			if got := strings.Join(of, "; "); got != leftOut {
+				t.Errorf("left out: %q, want %q", got, leftOut)
+			}
+			if _, ok := r.sys.files["class/infiniband/mlx5_1/ports/1/hw_counters/np_cnp_sent"]; !ok {
+				t.Error("the other device is missing")
+			}
+		}
+		sample("RDMA device mlx5_0: no answer within 1s")
+		for range 3 {
+			sample("RDMA device mlx5_0: it has not answered since an earlier sample")
+		}
+		if n := waiting.Load(); n != 1 {
+			t.Errorf("%d reads hang", n)
+		}
+		close(release)
+		synctest.Wait()
+		sample("") // It came back.
+	})
 }
 
 // No link of a capture leads out of it.

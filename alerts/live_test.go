@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package alerts
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// live is the switch for the tests that take minutes: incidents that happen now,
+// before a real Prometheus and a real Alertmanager.
+var live = flag.Bool("live", false, "let incidents happen live (make test-full)")
+
+// hurried is how rules are made faster for a live test, and the only thing that is
+// changed of them: groups are evaluated every second, and an alert that waits
+// waits for five seconds. Windows stay: two minutes of a rate take two minutes.
+func hurried(rules string) string {
+	rules = regexp.MustCompile(`(?m)^(\s+)interval: .*$`).ReplaceAllString(rules, "${1}interval: 1s")
+	return regexp.MustCompile(`(?m)^(\s+)for: .*$`).ReplaceAllString(rules, "${1}for: 5s")
+}
+
+// Who is told of what when an incident happens live: pages and the tickets that
+// come within the time of the test.
+var liveStories = []struct {
+	incident string
+	pages    []string // Exactly these.
+}{
+	{"", nil},
+	{"slow-receiver", []string{"RoCEPFCStormOrigin node=gpu02 priority=3"}},
+	{"deadlock", []string{"RoCEPFCDeadlockSuspected node=leaf1 port=Ethernet32 priority=3", "RoCEPFCDeadlockSuspected node=spine1 port=Ethernet0 priority=3"}},
+	{"mask-lost", nil},
+	{"mtu-host", nil},
+	{"exporter-gone", nil},
+}
+
+// TestLive lets incidents happen in fabrics of their own, scraped by one
+// Prometheus with hurried rules.
+func TestLive(t *testing.T) {
+	if !*live {
+		t.Skip("make test-full runs it")
+	}
+	prometheus, binary := tool(t, "prometheus"), filepath.Join(t.TempDir(), "roce_exporter")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	var mu sync.Mutex
+	told := map[string]map[string]bool{} // By fabric.
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var message struct {
+			Receiver string
+			Alerts   []struct {
+				Status string
+				Labels map[string]string
+			}
+		}
+		if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, a := range message.Alerts {
+			fabric := a.Labels["fabric"]
+			if a.Status != "firing" || message.Receiver == "heartbeat" {
+				continue
+			}
+			if told[fabric] == nil {
+				told[fabric] = map[string]bool{}
+			}
+			told[fabric][message.Receiver+" "+describe(a.Labels)] = true
+		}
+	}))
+	defer hook.Close()
+	shipped, err := os.ReadFile("alertmanager.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`http://[a-z-]+\.example\.com/`).ReplaceAllString(string(shipped), hook.URL)
+	text = regexp.MustCompile(`group_wait: .*`).ReplaceAllString(text, "group_wait: 3s")
+	text = regexp.MustCompile(`group_interval: .*`).ReplaceAllString(text, "group_interval: 3s")
+	alertmanager := startAlertmanager(t, text)
+
+	dir := t.TempDir()
+	var jobs strings.Builder
+	for _, s := range liveStories {
+		fabric := "live-" + s.incident
+		address := startDemo(t, binary, fabric)
+		fmt.Fprintf(&jobs, "  - job_name: roce-%s\n    honor_labels: true\n    http_sd_configs: [{url: 'http://%s/sd', refresh_interval: 5s}]\n", fabric, address)
+		if s.incident != "" {
+			// Rates of two minutes are to be there before anything happens.
+			time.AfterFunc(150*time.Second, func() {
+				answer, err := http.Post("http://"+address+"/incident/"+s.incident, "", nil)
+				if err != nil || answer.StatusCode >= 400 {
+					t.Errorf("%s: %v %v", s.incident, answer, err)
+				}
+			})
+		}
+	}
+	var files []string
+	for _, name := range []string{"thresholds.yml", "recording.yml", "alerts.yml", "review.yml"} {
+		rules, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, filepath.Join(dir, name))
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(hurried(string(rules))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := fmt.Sprintf("global: {scrape_interval: 5s, evaluation_interval: 1s}\nscrape_configs:\n%srule_files: [%s]\nalerting: {alertmanagers: [{static_configs: [{targets: [%q]}]}]}\n",
+		&jobs, strings.Join(files, ", "), strings.TrimPrefix(alertmanager, "http://"))
+	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, prometheus, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+freeAddress(t))
+
+	time.Sleep(150*time.Second + 300*time.Second)
+	mu.Lock()
+	defer mu.Unlock()
+	for _, s := range liveStories {
+		var pages, all []string
+		for text := range told["live-"+s.incident] {
+			all = append(all, text)
+			if page, ok := strings.CutPrefix(text, "network-pager "); ok {
+				pages = append(pages, page)
+			}
+		}
+		slices.Sort(pages)
+		slices.Sort(all)
+		t.Logf("%s: %s", s.incident, strings.Join(all, "\n\t"))
+		if diff := cmp.Diff(s.pages, pages); diff != "" {
+			t.Errorf("%s: pages wanted and got:\n%s", s.incident, diff)
+		}
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// run runs a command until the test ends.
+func run(t *testing.T, path string, args ...string) {
+	t.Helper()
+	command := exec.Command(path, args...)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		command.Process.Kill()
+		command.Wait()
+	})
+}
+
+func startDemo(t *testing.T, binary, fabric string) string {
+	t.Helper()
+	address := freeAddress(t)
+	run(t, binary, "demo", "--fabric="+fabric, "--web.listen-address="+address, "--log.level=error")
+	for range 500 {
+		if answer, err := http.Get("http://" + address + "/-/ready"); err == nil {
+			answer.Body.Close()
+			return address
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("the demo of %s does not start", fabric)
+	return ""
+}
