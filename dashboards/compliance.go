@@ -5,6 +5,9 @@ package dashboards
 // Alerts about how things are set, firing or about to.
 const setWrong = `ALERTS{layer=~"config|link|inventory|ecn|cnp", severity!="info", ` + ofNode + `, tier=~"$tier"}`
 
+// oneAlert are the labels that tell one alert from another, whatever its state.
+const oneAlert = "alertname, severity, fabric, node, port, priority, device, dscp, pci_address, peer, peer_port, queue"
+
 func complianceBoard() board {
 	return board{
 		uid: "roce-compliance", title: "configuration", from: "now-24h",
@@ -34,7 +37,7 @@ func findings(title string, width uint32, alerts, what, meaning string) panel {
 	return panel{
 		title: title, width: width, draw: figures{},
 		about: "Findings: " + what + ". Alerts that fire or are about to. Normal: 0. " + meaning + " Unknown: the rules are not loaded.",
-		asks:  []ask{{`count(group without (alertstate) (` + of + `)) or 0 * count(ALERTS{alertname="RoCEWatchdogHeartbeat"})`, "", look{}}},
+		asks:  []ask{{`count(group by (` + oneAlert + `) (` + of + `)) or 0 * count(ALERTS{alertname="RoCEWatchdogHeartbeat"})`, "", look{}}},
 		value: noneBad,
 	}
 }
@@ -72,8 +75,8 @@ func wrongNow() panel {
 			},
 		},
 		asks: []ask{{
-			`topk(100, max by (severity, alertname, alertstate, fabric, node, port, priority, device, peer, peer_port) (` + setWrong + ` * on (alertname, severity, fabric, node, port, priority, device, dscp, pci_address, peer, peer_port, queue) group_left () ` +
-				`max by (alertname, severity, fabric, node, port, priority, device, dscp, pci_address, peer, peer_port, queue) (ALERTS_FOR_STATE))) * 1000`, "", look{},
+			`topk(100, max by (severity, alertname, alertstate, fabric, node, port, priority, device, peer, peer_port) (` + setWrong + ` * on (` + oneAlert + `) group_left () ` +
+				`max by (` + oneAlert + `) (ALERTS_FOR_STATE))) * 1000`, "", look{},
 		}},
 		value: value{none: "nothing"},
 	}
@@ -141,7 +144,7 @@ func drift() panel {
 		title: "Findings over time", width: 16, draw: lines{stacked: true, right: true},
 		about: "How many findings there were, by what they are. Normal: none. A step up tells when a change went wrong; compare it with the marks of reboots and of changes.",
 		asks: []ask{{
-			worst(12, "alertname", `count by (alertname) (group without (alertstate) (`+setWrong+`))`), "{{alertname}}", look{},
+			worst(12, "alertname", `count by (alertname) (group by (`+oneAlert+`) (`+setWrong+`))`), "{{alertname}}", look{},
 		}},
 		value: value{unit: "short", decimals: ptr(0), min: ptr(0), none: "no findings"},
 	}

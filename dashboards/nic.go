@@ -109,7 +109,7 @@ func nics() panel {
 		asks: []ask{
 			{
 				`max by (fabric, node, port, peer, peer_port, device, driver, firmware) ((port:roce_port_oper_up{` + ofPort + `} * on (fabric, node, port) group_left (peer, peer_port) port:roce_peer:info)` +
-					` * on (fabric, node, port) group_left (driver, firmware, device) (` + mine("fabric, node, port, driver, firmware, device", `group by (instance, job, port, driver, firmware, device) (roce_rdma_port_info{`+rawPort+`})`) +
+					` * on (fabric, node, port) group_left (driver, firmware, device) topk by (fabric, node, port) (1, ` + mine("fabric, node, port, driver, firmware, device", `group by (instance, job, port, driver, firmware, device) (roce_rdma_port_info{`+rawPort+`})`) +
 					` or on (fabric, node, port) ` + mine("fabric, node, port, driver, firmware", `group by (instance, job, port, driver, firmware) (roce_port_info{`+rawPort+`, kind="physical"})`) + `))`, "", look{},
 			},
 			{mine("fabric, node, port", `roce_port_speed_bytes_per_second{`+rawPort+`}`) + ` * 8`, "", look{}},

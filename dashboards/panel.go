@@ -390,7 +390,7 @@ func (v value) set(f *dashboard.FieldConfig) {
 		// Else it has the color of the first step, and green would look good.
 		f.Mappings = append(f.Mappings, dashboard.ValueMapping{SpecialValueMap: &dashboard.SpecialValueMap{
 			Type: dashboard.MappingTypeSpecialValue, Options: dashboard.DashboardSpecialValueMapOptions{
-				Match: dashboard.SpecialValueMatchNullAndNaN, Result: dashboard.ValueMappingResult{Text: cog.ToPtr(v.none), Color: cog.ToPtr(neutral), Index: cog.ToPtr(int32(len(v.words)))},
+				Match: dashboard.SpecialValueMatchNullAndNan, Result: dashboard.ValueMappingResult{Text: cog.ToPtr(v.none), Color: cog.ToPtr(neutral), Index: cog.ToPtr(int32(len(v.words)))},
 			},
 		}})
 	}

@@ -216,19 +216,19 @@ func (e end) instance() string {
 }
 
 func endErrors(e, _ end) panel {
-	sum := func(counter string) string {
-		return `sum by (node) (` + e.named("node, port, queue, pg, priority, reason", e.rate(counter, "")) + `)`
+	sum := func(counter, each string) string {
+		return `sum by (node) (` + e.named("node, port"+each, e.rate(counter, "")) + `)`
 	}
 	return panel{
 		title: e.who + ": lost and damaged", draw: lines{},
 		about: "Packets a second that this end dropped or received damaged. Normal: 0 in every line. Drops in a lossless group: headroom. Codewords that FEC cannot repair, checksums: the cable or optic. Too long: the MTU of this end is smaller than that of the other.",
 		asks: []ask{
-			{sum("roce_queue_dropped_packets_total"), "dropped by queues", look{color: "yellow"}},
-			{sum("roce_pg_dropped_packets_total"), "dropped by lossless groups", look{color: bad}},
-			{sum("roce_nic_priority_dropped_packets_total"), "dropped by the NIC", look{color: "orange"}},
-			{sum("roce_port_receive_crc_errors_total"), "wrong checksum", look{color: "blue"}},
-			{sum("roce_port_fec_uncorrectable_codewords_total"), "FEC could not repair", look{color: "purple"}},
-			{sum("roce_port_receive_oversize_packets_total"), "too long", look{color: "light-green"}},
+			{sum("roce_queue_dropped_packets_total", ", queue"), "dropped by queues", look{color: "yellow"}},
+			{sum("roce_pg_dropped_packets_total", ", pg"), "dropped by lossless groups", look{color: bad}},
+			{sum("roce_nic_priority_dropped_packets_total", ", priority, reason"), "dropped by the NIC", look{color: "orange"}},
+			{sum("roce_port_receive_crc_errors_total", ""), "wrong checksum", look{color: "blue"}},
+			{sum("roce_port_fec_uncorrectable_codewords_total", ""), "FEC could not repair", look{color: "purple"}},
+			{sum("roce_port_receive_oversize_packets_total", ""), "too long", look{color: "light-green"}},
 		},
 		value: perSec,
 	}
