@@ -41,7 +41,8 @@ format: ## gofumpt.
 	$(GOFUMPT) -w .
 
 golden: ## Write the golden files anew: read the diff.
-	go test ./collectors ./alerts ./dashboards -update
+	go test ./collectors ./alerts -update
+	go test ./dashboards -run TestGolden -update
 
 bench: deps ## What a scrape costs, against a client that drops the replies.
 	go test -p 1 -run '^TestCost' -count=1 -v . ./collectors -cost

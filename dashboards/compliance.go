@@ -118,21 +118,24 @@ func portMatrix() panel {
 			{check(each("port", `roce_pfc_enabled{source="asic"} == bool on (instance, job, port, priority) roce_pfc_enabled{source="config"}`)), "", look{}},
 			{
 				check(each("port", `(`+inForce+` and on (instance, job, priority) roce_policy_lossless_priority or 1 - (`+inForce+` unless on (instance, job, priority) roce_policy_lossless_priority)) and on (instance, job, port) roce_policy_port and on (instance, job) roce_policy_lossless_priority`)),
-				"", look{},
+				"",
+				look{},
 			},
 			{`min by (fabric, node, port) (port:roce_pfc_enabled:count == bool on (fabric, node, port) port:roce_pfc_enabled:count_of_peer)` + only, "", look{}},
 			{check(each("port", `roce_port_mtu_bytes{source!="config"}`)), "", look{}},
 			{check(each("port", `roce_port_mtu_bytes{source=~"config|kernel"} == bool on (instance, job, port) group_left () roce_policy_port_mtu_bytes`)), "", look{}},
 			{
 				check(each("port", `(group by (instance, job, port, dscp, priority) (roce_port_dscp_info) and on (instance, job, dscp) roce_policy_dscp{class="data"}) * 0 + on (instance, job, port, priority) group_left () max by (instance, job, port, priority) (`+inForce+`)`)),
-				"", look{},
+				"",
+				look{},
 			},
 			{check(each("port", `roce_queue_ecn_enabled`)), "", look{}},
 			{check(each("port", `roce_pfcwd_enabled`)), "", look{}},
 			{check(each("port", `roce_port_speed_bytes_per_second >= bool on (instance, job, port) (roce_policy_port_speed_bytes_per_second or roce_port_configured_speed_bytes_per_second)`)), "", look{}},
 			{
 				`min by (fabric, node, port) (1 + 0 * port:roce_link:info{` + ofNode + `} or on (fabric, node, port) 0 * port:roce_port_oper_up{` + ofNode + `, role="switch"})` + only,
-				"", look{},
+				"",
+				look{},
 			},
 		},
 		value: value{none: "no port has a finding"},
@@ -157,13 +160,16 @@ func firmwares() panel {
 		draw: grid{
 			sort: []sorting{{"Card", false}, {"Devices", true}},
 			columns: []column{
-				{name: "board_id", heading: "Card", width: 150}, {name: "firmware", heading: "Firmware", width: 190}, {name: "driver", heading: "Driver", width: 90},
+				{name: "board_id", heading: "Card", width: 150},
+				{name: "firmware", heading: "Firmware", width: 190},
+				{name: "driver", heading: "Driver", width: 90},
 				{name: "A", heading: "Devices", value: &value{unit: "none"}},
 			},
 		},
 		asks: []ask{{
 			`topk(50, count by (board_id, firmware, driver) (` + named("fabric, node, device, board_id, firmware, driver", ofTier+`, node=~"$node"`, `group by (instance, job, device, board_id, firmware, driver) (roce_rdma_port_info)`) + `))`,
-			"", look{},
+			"",
+			look{},
 		}},
 		value: value{none: "no RDMA device is known"},
 	}
@@ -179,8 +185,11 @@ func ecnSpread() panel {
 		draw: grid{
 			sort: []sorting{{"Tier", false}, {"Queue", false}, {"Bound", true}, {"Queues", true}},
 			columns: []column{
-				{name: "tier", heading: "Tier", width: 90}, {name: "queue", heading: "Queue", width: 75}, {name: "bound", heading: "Bound", width: 75},
-				{name: "bytes", heading: "Bytes", width: 130}, {name: "A", heading: "Queues", value: &value{unit: "none"}},
+				{name: "tier", heading: "Tier", width: 90},
+				{name: "queue", heading: "Queue", width: 75},
+				{name: "bound", heading: "Bound", width: 75},
+				{name: "bytes", heading: "Bytes", width: 130},
+				{name: "A", heading: "Queues", value: &value{unit: "none"}},
 			},
 		},
 		asks:  []ask{{`topk(50, ` + bound("min") + ` or ` + bound("max") + `)`, "", look{}}},
@@ -201,7 +210,8 @@ func mtuSpread() panel {
 		asks: []ask{{
 			`sum by (of, bytes) (label_join(count by (role, bytes) (count_values by (role, node, port) ("bytes", port:roce_port_mtu_bytes{` + ofNode + `, tier=~"$tier"})), "of", " ", "role")) or ` +
 				`label_replace(count by (bytes) (count_values by (node, device) ("bytes", ` + named("fabric, node, device", ofTier+`, node=~"$node"`, `min by (instance, job, device) (roce_rdma_mtu_bytes)`) + `)), "of", "RDMA device", "", "")`,
-			"", look{},
+			"",
+			look{},
 		}},
 		value: value{none: "no MTU is known"},
 	}

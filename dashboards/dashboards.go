@@ -41,9 +41,13 @@ func boards() []board {
 	return []board{fabricBoard(), switchBoard(), portBoard(), nicBoard(), complianceBoard(), reviewBoard(), exporterBoard()}
 }
 
+// Classic is a dashboard in the schema that Grafana 11 to 13 take alike, by
+// import and by provisioning; the one that follows it is not taken by 11.
+type Classic = dashboard.Dashboard //nolint:staticcheck // See above.
+
 // All are the dashboards, by uid.
-func All() (map[string]dashboard.Dashboard, error) {
-	all := map[string]dashboard.Dashboard{}
+func All() (map[string]Classic, error) {
+	all := map[string]Classic{}
 	for _, b := range boards() {
 		built, err := b.build()
 		if err != nil {
@@ -55,10 +59,11 @@ func All() (map[string]dashboard.Dashboard, error) {
 }
 
 // source is the data source that the user chose.
-var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
+var source = common.DataSourceRef{Type: new("prometheus"), Uid: new("${datasource}")}
 
-func (b board) build() (dashboard.Dashboard, error) {
-	d := dashboard.NewDashboardBuilder("RoCE: "+b.title).Uid(b.uid).Description(b.about).
+func (b board) build() (Classic, error) {
+	d := dashboard.NewDashboardBuilder("RoCE: " + b.title) //nolint:staticcheck // As Classic.
+	d.Uid(b.uid).Description(b.about).
 		Tags([]string{"roce"}).Readonly().Timezone("browser").WeekStart("monday").
 		Time(b.from, "now").Refresh("1m").Version(1).
 		Tooltip(dashboard.DashboardCursorSyncCrosshair)
@@ -90,22 +95,17 @@ func (b board) build() (dashboard.Dashboard, error) {
 			id++
 			built, err := p.build(id, dashboard.GridPos{X: x, Y: y, W: p.width, H: r.height})
 			if err != nil {
-				return dashboard.Dashboard{}, fmt.Errorf("%s: %w", p.title, err)
+				return Classic{}, fmt.Errorf("%s: %w", p.title, err)
 			}
 			d.WithPanel(made(built))
 			x += p.width
 		}
 		if x != 24 {
-			return dashboard.Dashboard{}, fmt.Errorf("row of %q: %d columns of 24", r.panels[0].title, x)
+			return Classic{}, fmt.Errorf("row of %q: %d columns of 24", r.panels[0].title, x)
 		}
 		y += r.height
 	}
-	built, err := d.Build()
-	if err != nil {
-		return built, err
-	}
-	// The builder places panels one below the other where it thinks best.
-	return built, nil
+	return d.Build()
 }
 
 // made is what was built already.
@@ -142,7 +142,7 @@ func (b board) several(name string) bool {
 func (b board) variable(name string) cog.Builder[dashboard.VariableModel] {
 	if name == "datasource" {
 		return dashboard.NewDatasourceVariableBuilder(name).Label("Data source").Type("prometheus").
-			Current(dashboard.VariableOption{Selected: cog.ToPtr(true), Text: one("default"), Value: one("default")})
+			Current(dashboard.VariableOption{Selected: new(true), Text: one("default"), Value: one("default")})
 	}
 	c := choices[name]
 	if b.from == quarter { // A store for years has the review's series only.
@@ -158,26 +158,26 @@ func (b board) variable(name string) cog.Builder[dashboard.VariableModel] {
 		}
 	}
 	v := dashboard.NewQueryVariableBuilder(name).Label(c.label).Datasource(source).
-		Query(dashboard.StringOrMap{String: cog.ToPtr(fmt.Sprintf("label_values(%s{%s}, %s)", c.metric, of, name))}).
+		Query(dashboard.StringOrMap{String: new(fmt.Sprintf("label_values(%s{%s}, %s)", c.metric, of, name))}).
 		Refresh(dashboard.VariableRefreshOnTimeRangeChanged).Sort(dashboard.VariableSortNaturalAsc)
 	if b.several(name) {
 		v.Multi(true).IncludeAll(true).AllValue(".*").
-			Current(dashboard.VariableOption{Selected: cog.ToPtr(true), Text: texts("All"), Value: texts("$__all")})
+			Current(dashboard.VariableOption{Selected: new(true), Text: texts("All"), Value: texts("$__all")})
 	}
 	return v
 }
 
 func hiddenVariable(h hidden) cog.Builder[dashboard.VariableModel] {
 	v := dashboard.NewQueryVariableBuilder(h.name).Hide(dashboard.VariableHideHideVariable).Datasource(source).
-		Query(dashboard.StringOrMap{String: cog.ToPtr(h.query)}).Refresh(dashboard.VariableRefreshOnTimeRangeChanged)
+		Query(dashboard.StringOrMap{String: new(h.query)}).Refresh(dashboard.VariableRefreshOnTimeRangeChanged)
 	if h.many {
-		v.Multi(true).IncludeAll(true).Current(dashboard.VariableOption{Selected: cog.ToPtr(true), Text: texts("All"), Value: texts("$__all")})
+		v.Multi(true).IncludeAll(true).Current(dashboard.VariableOption{Selected: new(true), Text: texts("All"), Value: texts("$__all")})
 	}
 	return v
 }
 
 func one(s string) dashboard.StringOrArrayOfString {
-	return dashboard.StringOrArrayOfString{String: cog.ToPtr(s)}
+	return dashboard.StringOrArrayOfString{String: new(s)}
 }
 
 func texts(s ...string) dashboard.StringOrArrayOfString {

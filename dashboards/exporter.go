@@ -97,7 +97,8 @@ func silent() panel {
 				` or ` + what("source could not be read", theirs("fabric, role, node, collector, source", `roce_scrape_source_success == 0`)) +
 				` or ` + what("counters stand still", `max by (fabric, role, node) (ALERTS{alertname="RoCECountersFrozen", `+nodesOf+`})`) +
 				` or ` + what("service is down", `label_replace(`+theirs("fabric, role, node, name", `roce_service_up == 0`)+`, "source", "$1", "name", "(.*)")`) + `)`,
-			"", look{},
+			"",
+			look{},
 		}},
 		value: value{none: "everybody answers, everything could be read"},
 	}
@@ -110,7 +111,8 @@ func failing() panel {
 		about: "Exporters that missed a scrape within the range shown, at most 12. Normal: none. Two minutes are a reboot.",
 		asks: []ask{{
 			up + ` and on (node) bottomk(12, min by (node) (min_over_time((` + up + `)[$__range:$__interval] @ end())) < 1)`,
-			"{{node}}", look{},
+			"{{node}}",
+			look{},
 		}},
 		value: value{words: []word{{0, 0, "does not answer", bad}, {1, 1, "answers", good}}, none: "all answered, all the time"},
 	}
@@ -167,7 +169,8 @@ func skew() panel {
 		about: "Clock of the node less that of Prometheus: above 0 it is ahead. Normal: within a second. Otherwise: its time server.",
 		asks: []ask{{
 			theirs("node", `roce_node_time_seconds - timestamp(roce_node_time_seconds)`) + ` and on (node) topk(6, max by (node) (max_over_time((` + theirs("node", `abs(roce_node_time_seconds - timestamp(roce_node_time_seconds))`) + `)[$__range:$__interval] @ end())))`,
-			"{{node}}", look{},
+			"{{node}}",
+			look{},
 		}},
 		value: value{unit: "s", none: "unknown"},
 	}
@@ -192,7 +195,9 @@ func unpolled() panel {
 		draw: grid{
 			sort: []sorting{{"Switches", true}},
 			columns: []column{
-				{name: "group", heading: "Group", width: 230}, {name: "A", heading: "Switches", width: 100, value: &value{unit: "none"}}, {name: "node", heading: "One of them", links: []link{toSwitch}},
+				{name: "group", heading: "Group", width: 230},
+				{name: "A", heading: "Switches", width: 100, value: &value{unit: "none"}},
+				{name: "node", heading: "One of them", links: []link{toSwitch}},
 				{name: "fabric", heading: "Fabric", hidden: true},
 			},
 		},

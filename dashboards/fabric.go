@@ -5,6 +5,7 @@ package dashboards
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Series that several panels show.
@@ -43,7 +44,6 @@ func inUse(paused string) string {
 var (
 	share    = value{unit: "percentunit", min: ptr(0)}
 	bits     = value{unit: "bps", min: ptr(0)}
-	sizes    = value{unit: "bytes", min: ptr(0)}
 	perSec   = value{unit: "pps", min: ptr(0)}
 	shareHot = value{unit: "percentunit", decimals: ptr(1), steps: []step{{0, good}, {0.01, notice}, {0.1, warning}, {0.5, bad}}}
 	clock    = value{unit: "time:ddd HH:mm"}
@@ -93,7 +93,8 @@ func trusted() panel {
 			{`avg(` + targets + `)`, "of exporters answer", look{value: &value{unit: "percentunit", decimals: ptr(0), steps: []step{{0, bad}, {0.95, warning}, {0.9999, good}}, none: "unknown"}}},
 			{
 				`count(group by (fabric, node) (ALERTS{layer="meta", node!="", severity!="info", alertname!~"RoCE(ClockSkew|CardinalityHigh|ScrapeSlow)", ` + ofFabric + `})) or 0 * count(node:roce_node:info{` + ofFabric + `})`,
-				"nodes seen in part", look{value: &value{decimals: ptr(0), steps: []step{{0, good}, {1, warning}}, none: "unknown"}},
+				"nodes seen in part",
+				look{value: &value{decimals: ptr(0), steps: []step{{0, good}, {1, warning}}, none: "unknown"}},
 			},
 		},
 		value: value{none: "unknown", steps: []step{{0, neutral}}},
@@ -114,7 +115,8 @@ func startedBy() panel {
 			{`topk(4, ` + frames + `)`, "{{peer}} {{peer_port}} (by frames)", look{color: bad}},
 			{
 				`label_replace(0 * count(` + pausedMeasured + `{` + ofFabric + `, ` + ofPriority + `}) unless (count(` + origin + `) or count(` + deadlock + `) or count(` + frames + `)), "who", "nobody", "", "")`,
-				"{{who}}", look{color: good},
+				"{{who}}",
+				look{color: good},
 			},
 		},
 		value: value{none: "unknown", steps: []step{{0, bad}}},
@@ -211,7 +213,8 @@ func whoPausesWhom() panel {
 					` or ` + begins + ` and on (fabric, node, port) port:roce_peer:info{peer_role="host"}` +
 					` or ` + top + ` * 0 + on (` + keys + `) group_left () (1 + 0 * ` + victims + `)` +
 					` or ` + begins + ` and on (` + keys + `) ` + asPeer(pausedAnyhow(ofFabric)),
-				"", look{},
+				"",
+				look{},
 			},
 		},
 		value: value{none: "no port is paused for more than 1 %"},
@@ -229,7 +232,7 @@ func firing() panel {
 			sort: []sorting{{"Severity", false}, {"Since", false}},
 			columns: []column{
 				{name: "severity", heading: "Severity", width: 75},
-				{name: "alertname", heading: "Alert", width: 225},
+				{name: "alertname", heading: "Alert", width: 245},
 				{name: "node", heading: "First at", width: 80, links: []link{toSwitch, toNIC}},
 				{name: "port", heading: "Port", width: 95, links: []link{toPort}},
 				{name: "A", heading: "Since", width: 95, value: &clock},
@@ -253,7 +256,8 @@ func longestPaused() panel {
 		draw:  states{},
 		asks: []ask{{
 			withPeer(series+` and on (fabric, node, port, priority) topk(10, max_over_time(`+pausedMeasured+`{`+tierPriority+`}[$__range] @ end()))`, "peer"),
-			"{{node}} {{port}}, paused by {{peer}}", look{},
+			"{{node}} {{port}}, paused by {{peer}}",
+			look{},
 		}},
 		value: pausedWords, least: "30s",
 	}
@@ -287,14 +291,14 @@ func pausedSpread() panel {
 	bucket := func(le string) string {
 		return fmt.Sprintf(`label_replace(sum(%s <= bool %s), "le", "%s", "", "")`, pausedMeasured+"{"+tierPriority+"}", le, le)
 	}
-	expr := bucket("0.001")
-	for _, le := range []string{"0.01", "0.05", "0.1", "0.25", "0.5", "1"} {
-		expr += " or " + bucket(le)
+	var buckets []string
+	for _, le := range []string{"0.001", "0.01", "0.05", "0.1", "0.25", "0.5", "1"} {
+		buckets = append(buckets, bucket(le))
 	}
 	return panel{
 		title: "How many ports are paused how long", width: 6, draw: heat{},
 		about: "Ports by the share of time in which they are paused: each line up to what is written at its top; below is how many a color means. Normal: all in the lowest line. A line at the top with few ports is one link; many ports half way up are victims of one.",
-		asks:  []ask{{expr, "{{le}}", look{}}},
+		asks:  []ask{{strings.Join(buckets, " or "), "{{le}}", look{}}},
 		value: value{unit: "percentunit"}, least: "2m",
 	}
 }
@@ -346,7 +350,8 @@ func changed() panel {
 				` or ` + kind("queues: ECN thresholds", `count by (fabric, node) (`+named("fabric, node, port, queue", ofTier, `changes(roce_queue_ecn_threshold_bytes[$__range]) > 0`)+`)`) +
 				` or ` + kind("ports: firmware", firmwareChanges("fabric, node", "$__range")) +
 				` or ` + kind("times a link went down", `round(sum by (fabric, node) (`+named("fabric, node, port", ofTier, `increase(roce_port_link_down_events_total[$__range]) > 0`)+`))`) + `)`,
-			"", look{},
+			"",
+			look{},
 		}},
 		value: value{none: "nothing"},
 	}

@@ -37,7 +37,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(want), string(made)); diff != "" {
-			t.Errorf("%s (go test ./dashboards -update): %s", name, diff)
+			t.Errorf("%s (make golden): %s", name, diff)
 		}
 	}
 	files, err := filepath.Glob("*.json")

@@ -40,7 +40,8 @@ func hostPauses() panel {
 		asks: []ask{{
 			`topk(1, max by (port) (port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofPort + `, ` + ofPriority + `})) or (topk(1, max by (port) (label_replace(` +
 				pausedApprox + `{` + ofFabric + `, ` + ofPriority + `} * on (fabric, node, port) group_left (peer, peer_port) port:roce_link:info{` + ofFabric + `, peer=~"$node"}, "port", "at most, by frames", "", ""))) unless on () port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofPort + `, ` + ofPriority + `})`,
-			"{{port}}", look{},
+			"{{port}}",
+			look{},
 		}},
 		value: value{unit: "percentunit", decimals: ptr(1), steps: shareHot.steps, none: "unknown"},
 	}
@@ -71,9 +72,9 @@ func hostLost() panel {
 func hostCards() panel {
 	return panel{
 		title: "Set as it should be?", width: 4, draw: figures{both: true, column: true},
-		about: "Alerts about configuration, links, devices and inventory that fire or are about to fire for this host. Normal: none. Which they are is in the dashboard of the configuration.",
+		about: "Alerts about configuration, links, devices, inventory, marks and notifications that fire or are about to fire for this host. Normal: none. Which they are is in the dashboard of the configuration.",
 		asks: []ask{{
-			`count(ALERTS{layer=~"config|link|inventory", severity!="info", ` + ofNode + `}) or 0 * count(node:roce_node:info{` + ofNode + `})`, "alerts", look{},
+			`count(ALERTS{layer=~"config|link|inventory|ecn|cnp", severity!="info", ` + ofNode + `}) or 0 * count(node:roce_node:info{` + ofNode + `})`, "alerts", look{},
 		}},
 		value: value{decimals: ptr(0), steps: []step{{0, good}, {1, warning}}, none: "unknown"},
 		links: []link{{"Configuration of this host", "/d/roce-compliance?" + carried + "&${fabric:queryparam}&${node:queryparam}"}},

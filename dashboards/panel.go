@@ -84,7 +84,7 @@ const (
 
 // The drawings.
 type (
-	drawing interface{}
+	drawing any
 	// lines over time.
 	lines struct {
 		right   bool    // The legend, as a table, on the right.
@@ -200,7 +200,7 @@ func (p panel) drawn() (dashboard.Panel, error) {
 		}
 		b := timeseries.NewPanelBuilder().Legend(legend).Tooltip(tooltip).
 			DrawStyle(common.GraphDrawStyleLine).LineInterpolation(common.LineInterpolationLinear).LineWidth(1.5).FillOpacity(0).GradientMode(common.GraphGradientModeNone).
-			ShowPoints(common.VisibilityModeNever).SpanNulls(common.BoolOrFloat64{Bool: cog.ToPtr(false)}).AxisPlacement(common.AxisPlacementAuto).AxisLabel("").
+			ShowPoints(common.VisibilityModeNever).SpanNulls(common.BoolOrFloat64{Bool: new(false)}).AxisPlacement(common.AxisPlacementAuto).AxisLabel("").
 			ThresholdsStyle(common.NewGraphThresholdsStyleConfigBuilder().Mode(common.GraphThresholdsStyleModeOff)).
 			Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNone).Group("A"))
 		// An axis of nothing but zeros shall not go up to 10000 %.
@@ -382,7 +382,7 @@ func (v value) set(f *dashboard.FieldConfig) {
 	for i, s := range steps {
 		t := dashboard.Threshold{Color: s.color}
 		if i > 0 {
-			t.Value = cog.ToPtr(s.from)
+			t.Value = new(s.from)
 		}
 		f.Thresholds.Steps = append(f.Thresholds.Steps, t)
 	}
@@ -390,14 +390,14 @@ func (v value) set(f *dashboard.FieldConfig) {
 		// Else it has the color of the first step, and green would look good.
 		f.Mappings = append(f.Mappings, dashboard.ValueMapping{SpecialValueMap: &dashboard.SpecialValueMap{
 			Type: dashboard.MappingTypeSpecialValue, Options: dashboard.DashboardSpecialValueMapOptions{
-				Match: dashboard.SpecialValueMatchNullAndNan, Result: dashboard.ValueMappingResult{Text: cog.ToPtr(v.none), Color: cog.ToPtr(neutral), Index: cog.ToPtr(int32(len(v.words)))},
+				Match: dashboard.SpecialValueMatchNullAndNan, Result: dashboard.ValueMappingResult{Text: new(v.none), Color: new(neutral), Index: new(int32(len(v.words)))},
 			},
 		}})
 	}
 	for i, w := range v.words {
-		result := dashboard.ValueMappingResult{Text: cog.ToPtr(w.text), Index: cog.ToPtr(int32(i))}
+		result := dashboard.ValueMappingResult{Text: new(w.text), Index: new(int32(i))}
 		if w.color != "" {
-			result.Color = cog.ToPtr(w.color)
+			result.Color = new(w.color)
 		}
 		if w.from == w.to {
 			f.Mappings = append(f.Mappings, dashboard.ValueMapping{ValueMap: &dashboard.ValueMap{
@@ -424,7 +424,7 @@ func dataLinks(links []link) []dashboard.DashboardLink {
 
 var _ variants.Dataquery = (*prometheus.Dataquery)(nil)
 
-func ptr(f float64) *float64 { return &f }
+func ptr(f float64) *float64 { return new(f) }
 
 // bound leaves out what bounds nothing.
 func bound(f float64) *float64 {

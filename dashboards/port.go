@@ -40,8 +40,8 @@ func with(selector, more string) string {
 
 func portBoard() board {
 	here, there := thisEnd, otherEnd
-	pair := func(height uint32, make func(e, other end) panel) row {
-		left, right := make(here, there), make(there, here)
+	pair := func(height uint32, of func(e, other end) panel) row {
+		left, right := of(here, there), of(there, here)
 		left.width, right.width = 12, 12
 		return row{height: height, panels: []panel{left, right}}
 	}
@@ -153,8 +153,10 @@ func endTraffic(e, _ end) panel {
 		title: e.who + ": traffic", draw: lines{},
 		about: "What the port sends and receives in all, and on the priorities that are counted: all of a NIC, the lossless ones of a switch. Normal: nearly all of it on the lossless priority. What is missing at the other end was lost on the way.",
 		asks: []ask{
-			{total("transmit"), "sent", look{}}, {total("receive"), "received", look{}},
-			{priority("transmit"), "sent on priority {{priority}}", look{}}, {priority("receive"), "received on priority {{priority}}", look{}},
+			{total("transmit"), "sent", look{}},
+			{total("receive"), "received", look{}},
+			{priority("transmit"), "sent on priority {{priority}}", look{}},
+			{priority("receive"), "received on priority {{priority}}", look{}},
 			{queue, "sent on priority {{priority}}", look{}},
 		},
 		value: bits,
@@ -186,7 +188,8 @@ func endWaits(e, _ end) panel {
 			{e.named("operation", `roce_pcie_stall_ratio{`+e.raw+`}`), "PCIe {{operation}} stalled", look{}},
 			{
 				e.named("node", e.rate("roce_port_transmit_discarded_packets_total", "")+` / (`+e.rate("roce_port_transmit_packets_total", "")+` > 0)`),
-				"packets discarded", look{},
+				"packets discarded",
+				look{},
 			},
 		},
 		value: value{unit: "percentunit", min: ptr(0), none: "not measured at this end"},
@@ -247,8 +250,8 @@ func endsCompared() panel {
 	equal := func(e end) string {
 		return only(what("is up", e.named("fabric", `roce_port_oper_up{`+e.raw+`}`)) +
 			` or ` + what("speed in Gbit/s", e.named("fabric", `roce_port_speed_bytes_per_second{`+e.raw+`} * 8e-9`)) +
-			` or ` + join("PFC is configured on priority $1", "words", `label_join(`+e.named("fabric, priority", `roce_pfc_enabled{`+with(e.raw, ofPriority)+`, source=~"config|nic"}`+lossless)+`, "words", " ", "priority", "none")`) +
-			` or ` + join("PFC is in force on priority $1", "words", `label_join(`+e.named("fabric, priority", `roce_pfc_enabled{`+with(e.raw, ofPriority)+`, source!="config"}`+lossless)+`, "words", " ", "priority", "none")`) +
+			` or ` + join("PFC is configured on priority $1", "words", `label_join(`+e.named("fabric, priority", `roce_pfc_enabled{`+with(e.raw, ofPriority)+`, source=~"config|nic"}`+lossless)+`, "words", " ", "priority", "priority")`) +
+			` or ` + join("PFC is in force on priority $1", "words", `label_join(`+e.named("fabric, priority", `roce_pfc_enabled{`+with(e.raw, ofPriority)+`, source!="config"}`+lossless)+`, "words", " ", "priority", "priority")`) +
 			` or ` + join("DSCP $1 lands on priority $2", "words", `label_join(`+e.named("fabric, dscp, priority", `roce_port_dscp_info{`+with(e.raw, ofPriority)+`}`)+`, "words", " ", "dscp", "priority")`))
 	}
 	// The MTU of a switch may be larger than that of its host.

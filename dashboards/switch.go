@@ -160,7 +160,8 @@ func uplinks() panel {
 		asks: []ask{{
 			`topk(16, sort_desc(max by (port, peer) (port:roce_port_transmit_bytes:rate5m{` + ofPort + `} / on (fabric, node, port) ` +
 				mine("fabric, node, port", `roce_port_speed_bytes_per_second{`+raw+`}`) + ` * on (fabric, node, port) group_left (peer) port:roce_link:info{` + ofPort + `, peer_role="switch"})))`,
-			"{{port}} to {{peer}}", look{},
+			"{{port}} to {{peer}}",
+			look{},
 		}},
 		value: value{unit: "percentunit", decimals: ptr(1), min: ptr(0), max: ptr(1), steps: []step{{0, "blue"}}, none: "no port to another switch"},
 	}
@@ -197,7 +198,8 @@ func watchdog() panel {
 		about: "Queues on which the watchdog found a storm within the range shown. While it handles one it drops what the queue has, and takes the priority out of the mask. Nothing is drawn for queues without a storm. Normal: none.",
 		asks: []ask{{
 			mine("port, queue", `roce_pfcwd_storm_active{`+raw+`, port=~"$port"}`) + ` and on (port, queue) topk(10, ` + mine("port, queue", `max_over_time(roce_pfcwd_storm_active{`+raw+`}[$__range] @ end())`) + ` > 0)`,
-			"{{port}} queue {{queue}}", look{},
+			"{{port}} queue {{queue}}",
+			look{},
 		}},
 		value: value{words: []word{{0, 0, "no storm", good}, {1, 1, "storm: drops", bad}}, none: "no storm, or no watchdog"},
 	}
