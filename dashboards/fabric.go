@@ -178,14 +178,33 @@ func lost() panel {
 
 func whoPausesWhom() panel {
 	rows := withPeer(`label_replace(`+pausedMeasured+`{`+tierPriority+`}, "basis", "measured", "", "") or on (fabric, node, port, priority) `+pausedApprox+`{`+tierPriority+`}`, "peer, peer_port, peer_role")
-	top := `topk(20, max by (fabric, node, port, peer, peer_port, peer_role, priority, basis) (` + rows + `) > 0.01)`
-	const keys = `fabric, peer, priority`
+	rows = `max by (fabric, node, port, peer, peer_port, peer_role, priority, basis) (` + rows + `) > 0.01`
+	const (
+		itself   = `fabric, node, port, priority`
+		peerKeys = `fabric, peer, priority`
+		much     = ` > on () group_left () roce:pfc_origin:threshold`
+		host     = ` and on (fabric, node, port) port:roce_peer:info{peer_role="host"}`
+		begin    = "no: begin here"
+	)
 	asPeer := func(expr string) string {
-		return `max by (` + keys + `) (label_replace(` + expr + `, "peer", "$1", "node", "(.*)"))`
+		return ` and on (` + peerKeys + `) max by (` + peerKeys + `) (label_replace(` + expr + `, "peer", "$1", "node", "(.*)"))`
 	}
-	// Who is not paused itself is where to begin, if what it does is worth it.
-	begins := `((` + top + ` > on () group_left () roce:pfc_origin:threshold) * 0 or ` + top + ` * 0 + 3)`
-	victims := asPeer(pausedAnyhow(ofFabric) + ` > 0.02`)
+	known := asPeer(pausedAnyhow(ofFabric))
+	// The first that holds says whether who pauses is paused itself. A host hands
+	// nothing on: that it is paused as well is no excuse.
+	var said []string
+	for _, s := range []struct{ says, which string }{
+		{"yes, by it: deadlock", rows + ` and on (` + itself + `) ALERTS{alertname="RoCEPFCDeadlockSuspected"}`},
+		{begin, rows + much + host},
+		{"no", rows + host},
+		{"yes: it hands on", rows + asPeer(pausedAnyhow(ofFabric)+` > 0.02`)},
+		{begin, rows + much + known},
+		{"no", rows + known},
+		{"unknown", rows},
+	} {
+		said = append(said, `label_replace(`+s.which+`, "itself", "`+s.says+`", "", "")`)
+	}
+	top := `topk(20, ` + strings.Join(said, ` or on (`+itself+`) `) + `)`
 	return panel{
 		title: "Who pauses whom, now", width: 14,
 		about: "Each row: the first pauses the second, so the second cannot send this priority for that share of the time. The one that is not paused itself is where to begin. " +
@@ -195,7 +214,7 @@ func whoPausesWhom() panel {
 			columns: []column{
 				{name: "peer", heading: "Who pauses", width: 105, links: []link{toPeer}},
 				{name: "peer_port", heading: "On its port", width: 120, links: []link{toPeer}},
-				{name: "B", heading: "Is it paused itself?", width: 155, value: &value{none: "unknown", words: []word{{0, 0, "no: begin here", bad}, {1, 1, "yes: it hands on", neutral}, {2, 2, "yes, by it: deadlock", bad}, {3, 3, "no", neutral}}}},
+				{name: "itself", heading: "Is it paused itself?", width: 155, value: &value{none: "unknown", spoken: []word{{text: begin, color: bad}, {text: "yes, by it: deadlock", color: bad}}}},
 				{name: "node", heading: "Who is paused", width: 115, links: []link{toPort}},
 				{name: "port", heading: "On port", width: 120, links: []link{toPort}},
 				{name: "priority", heading: "Priority", width: 75},
@@ -207,15 +226,6 @@ func whoPausesWhom() panel {
 		},
 		asks: []ask{
 			{top + ` or label_replace(absent(` + pausedMeasured + ` or ` + pausedApprox + `), "peer", "nothing is known", "", "")`, "", look{}},
-			// A host hands nothing on: that it is paused as well is no excuse.
-			{
-				top + ` * 0 + 2 and on (fabric, node, port, priority) ALERTS{alertname="RoCEPFCDeadlockSuspected"}` +
-					` or ` + begins + ` and on (fabric, node, port) port:roce_peer:info{peer_role="host"}` +
-					` or ` + top + ` * 0 + on (` + keys + `) group_left () (1 + 0 * ` + victims + `)` +
-					` or ` + begins + ` and on (` + keys + `) ` + asPeer(pausedAnyhow(ofFabric)),
-				"",
-				look{},
-			},
 		},
 		value: value{none: "no port is paused for more than 1 %"},
 	}

@@ -54,6 +54,7 @@ type value struct {
 	min, max *float64
 	steps    []step // Colors by size; none: the palette.
 	words    []word // Instead of numbers.
+	spoken   []word // Colors of labels that say this; it is shown as it is.
 	none     string // Where there is no value.
 }
 
@@ -333,7 +334,7 @@ func (c column) properties() []dashboard.DynamicConfigValue {
 		switch {
 		case c.filled:
 			add("custom.cellOptions", map[string]any{"type": "color-background", "mode": "basic", "applyToRow": false})
-		case len(c.value.steps) > 0 || len(c.value.words) > 0:
+		case len(c.value.steps) > 0 || len(c.value.words) > 0 || len(c.value.spoken) > 0:
 			add("custom.cellOptions", map[string]any{"type": "color-text"})
 		}
 		add("custom.align", "left")
@@ -372,7 +373,7 @@ func (v value) set(f *dashboard.FieldConfig) {
 	}
 	f.Color = &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdPaletteClassic}
 	steps := v.steps
-	if len(steps) > 0 || len(v.words) > 0 {
+	if len(steps) > 0 || len(v.words) > 0 || len(v.spoken) > 0 {
 		f.Color.Mode = dashboard.FieldColorModeIdThresholds
 	}
 	if len(steps) == 0 {
@@ -392,6 +393,11 @@ func (v value) set(f *dashboard.FieldConfig) {
 			Type: dashboard.MappingTypeSpecialValue, Options: dashboard.DashboardSpecialValueMapOptions{
 				Match: dashboard.SpecialValueMatchNullAndNan, Result: dashboard.ValueMappingResult{Text: new(v.none), Color: new(neutral), Index: new(int32(len(v.words)))},
 			},
+		}})
+	}
+	for i, w := range v.spoken {
+		f.Mappings = append(f.Mappings, dashboard.ValueMapping{ValueMap: &dashboard.ValueMap{
+			Type: dashboard.MappingTypeValueToText, Options: map[string]dashboard.ValueMappingResult{w.text: {Text: new(w.text), Color: new(w.color), Index: new(int32(i))}},
 		}})
 	}
 	for i, w := range v.words {
