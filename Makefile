@@ -42,6 +42,7 @@ format: ## gofumpt.
 
 golden: ## Write the golden files anew: read the diff.
 	go test ./collectors ./alerts -update
+	go test ./dashboards -run TestGolden -update
 
 bench: deps ## What a scrape costs, against a client that drops the replies.
 	go test -p 1 -run '^TestCost' -count=1 -v . ./collectors -cost

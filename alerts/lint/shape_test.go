@@ -201,6 +201,14 @@ func (s *set) called(e *parser.Call, complain func(string, ...any)) shape {
 			from = ""
 		}
 		return found.copied(to, from)
+	case "label_join":
+		found := s.shape(e.Args[0], complain)
+		for i := 3; i < len(e.Args); i++ {
+			if !found.may[text(i)] {
+				complain("label_join reads %s, which is not there", text(i))
+			}
+		}
+		return found.copied(text(1), "")
 	case "absent", "absent_over_time":
 		found := shape{of(), of(), of(), nil}
 		s.shape(e.Args[0], complain)

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboards
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	pictures = flag.String("pictures", "", "directory for the pictures of the preview")
+	keep     = flag.String("keep", "", "keep the data of the past in this directory")
+)
+
+// A situation is a past that the dashboards are looked at in.
+type situation struct {
+	name    string
+	lasting time.Duration
+	args    []string
+	boards  map[string]map[string]string // What is looked at, and the choices made.
+	review  bool                         // Only what the rules of the review record.
+}
+
+func incidents(all ...string) []string {
+	var args []string
+	for _, i := range all {
+		args = append(args, "--incident", i)
+	}
+	return args
+}
+
+// Every dashboard is seen quiet and under incidents that concern it.
+var situations = []situation{
+	{"quiet", 25 * time.Minute, nil, map[string]map[string]string{
+		"roce-fabric": nil, "roce-switch": {"node": "leaf1"}, "roce-port": {"node": "leaf1", "port": "Ethernet4"},
+		"roce-nic": {"node": "gpu02"}, "roce-compliance": nil, "roce-exporter": nil,
+	}, false},
+	{"slow-receiver", 30 * time.Minute, incidents("slow-receiver@10m"), map[string]map[string]string{
+		"roce-fabric": nil, "roce-switch": {"node": "leaf1"}, "roce-port": {"node": "leaf1", "port": "Ethernet4"}, "roce-nic": {"node": "gpu02"},
+	}, false},
+	{"deadlock", 25 * time.Minute, incidents("deadlock@10m"), map[string]map[string]string{
+		"roce-fabric": nil, "roce-switch": {"node": "spine1"}, "roce-port": {"node": "leaf1", "port": "Ethernet32"},
+	}, false},
+	{"loss", 30 * time.Minute, incidents("nic-storm@10m", "lossless-drops@10m", "crc-errors@10m", "nic-drops@10m"), map[string]map[string]string{
+		"roce-fabric": nil, "roce-switch": {"node": "leaf1"}, "roce-port": {"node": "leaf1", "port": "Ethernet0"}, "roce-nic": {"node": "gpu03"},
+	}, false},
+	{"settings", 30 * time.Minute, incidents("mask-lost@5m", "mtu-host@5m", "half-speed@10m", "trust-pcp@10m", "firmware-skew@10m", "cnp-firmware@10m", "ecn-too-late@12m"), map[string]map[string]string{
+		"roce-compliance": nil, "roce-nic": {"node": "gpu08"}, "roce-fabric": nil,
+	}, false},
+	{"monitoring", 30 * time.Minute, incidents("exporter-gone@10m", "orchagent-dead@10m", "clock-skew@5m", "ecn-counters-off@10m"), map[string]map[string]string{
+		"roce-exporter": nil, "roce-fabric": nil, "roce-switch": {"node": "leaf2"},
+	}, false},
+	{"quarter", 40 * 24 * time.Hour, incidents("pause-creep@24h", "cnp-firmware@600h"), map[string]map[string]string{"roce-review": {"node": "leaf1"}}, true},
+}
+
+// TestQueries asks all that the dashboards ask a real Prometheus that is full of
+// the demo's past. Which queries find nothing stands in testdata: read the diff.
+func TestQueries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes")
+	}
+	boards := map[string]read{}
+	for _, r := range readAll(t) {
+		boards[r.UID] = r
+	}
+	for _, s := range situations {
+		t.Run(s.name, func(t *testing.T) {
+			p := s.past(t)
+			nothing := map[string]bool{} // "uid title" of panels without data.
+			var found []string
+			for _, uid := range slices.Sorted(maps.Keys(s.boards)) {
+				for _, line := range p.look(t, boards[uid], s.boards[uid]) {
+					found = append(found, uid+": "+line)
+					if panel, all := strings.CutSuffix(line, ": all"); all {
+						nothing[uid+" "+panel] = true
+					}
+				}
+			}
+			golden(t, s.name, strings.Join(found, "\n")+"\n")
+			p.preview(t, s, boards, nothing)
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	name = filepath.Join("testdata", name+".txt")
+	if *update {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s: other queries find nothing than did (-update, and see why): %s", name, diff)
+	}
+}
+
+func (s situation) past(t *testing.T) *past {
+	t.Helper()
+	if s.review {
+		return newReviewPast(t, s.lasting, s.args...)
+	}
+	return newPast(t, s.lasting, s.args...)
+}
+
+// look asks for everything on a dashboard and returns what finds nothing: a
+// panel and its queries, or all of them.
+func (p *past) look(t *testing.T, r read, chosen map[string]string) []string {
+	t.Helper()
+	values := map[string]string{
+		"datasource": "x", "fabric": ".*", "tier": ".*", "node": ".*", "port": ".*", "priority": ".*",
+		"__interval": "30s", "__rate_interval": "2m", "__range": strconv.Itoa(int(p.to.Sub(p.from).Seconds())) + "s",
+	}
+	maps.Copy(values, chosen)
+	step := 30 * time.Second
+	if r.UID == "roce-review" {
+		step = 6 * time.Hour
+	}
+	for _, v := range r.Templating.List {
+		if v.Hide == 0 || v.Type != "query" {
+			continue
+		}
+		m := labelValues.FindStringSubmatch(interpolate(fmt.Sprint(v.Query), values))
+		all, err := p.labelValues(t, m[1], m[2])
+		if err != nil {
+			t.Fatalf("%s: %s: %v", r.UID, v.Name, err)
+		}
+		values[v.Name] = strings.Join(all, "|")
+	}
+	limit := 1000 * p.trivial(t, step)
+	var nothing []string
+	for _, panel := range r.Panels {
+		var empty []string
+		series := 0
+		for _, target := range panel.Targets {
+			query := interpolate(target.Expr, values)
+			began := time.Now()
+			got, err := p.once(t, query, target.Instant, step)
+			if err != nil {
+				t.Errorf("%s: %s %s: %v", r.UID, panel.Title, target.RefID, err)
+				continue
+			}
+			if took := time.Since(began); took > limit {
+				began = time.Now()
+				if _, err := p.once(t, query, target.Instant, step); err == nil && time.Since(began) > limit {
+					t.Errorf("%s: %s %s takes %v, a trivial query %v", r.UID, panel.Title, target.RefID, time.Since(began), limit/1000)
+				}
+			}
+			if len(got) == 0 {
+				empty = append(empty, target.RefID)
+			}
+			series += len(got)
+		}
+		if limit := map[string]int{"table": 500}[panel.Type]; series > max(20, limit) {
+			t.Errorf("%s: %s has %d series", r.UID, panel.Title, series)
+		}
+		switch {
+		case len(panel.Targets) == 0 || len(empty) == 0:
+		case len(empty) == len(panel.Targets):
+			nothing = append(nothing, panel.Title+": all")
+		default:
+			nothing = append(nothing, panel.Title+": "+strings.Join(empty, " "))
+		}
+	}
+	for _, a := range r.Annotations.List {
+		if _, err := p.once(t, interpolate(a.Expr, values), false, step); err != nil {
+			t.Errorf("%s: mark %s: %v", r.UID, a.Name, err)
+		}
+	}
+	return nothing
+}
+
+func (p *past) once(t *testing.T, query string, instant bool, step time.Duration) ([]result, error) {
+	t.Helper()
+	if instant {
+		return p.at(t.Context(), query, p.to)
+	}
+	return p.over(t.Context(), query, p.from, p.to, step)
+}
+
+// trivial is how long Prometheus takes for nothing.
+func (p *past) trivial(t *testing.T, step time.Duration) time.Duration {
+	t.Helper()
+	best := time.Hour
+	for range 10 {
+		began := time.Now()
+		if _, err := p.over(t.Context(), "vector(1)", p.from, p.to, step); err != nil {
+			t.Fatal(err)
+		}
+		best = min(best, time.Since(began))
+	}
+	return best
+}
+
+func (p *past) labelValues(t *testing.T, match, label string) ([]string, error) {
+	t.Helper()
+	request := p.url + "/api/v1/label/" + label + "/values?" + url.Values{"match[]": {match}, "start": {seconds(p.from)}, "end": {seconds(p.to)}}.Encode()
+	body, err := get(t, request)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct{ Data []string }
+	return answer.Data, json.Unmarshal(body, &answer)
+}
+
+var variable = regexp.MustCompile(`\$(\w+)|\$\{(\w+)\}`)
+
+// interpolate does what Grafana does with variables in a query.
+func interpolate(text string, values map[string]string) string {
+	return variable.ReplaceAllStringFunc(text, func(v string) string {
+		if value, found := values[strings.Trim(v, "${}")]; found {
+			return value
+		}
+		return v
+	})
+}
+
+// preview draws the dashboards and fails on what the drawing complains about.
+// The preview is no part of the repository: ROCE_SHARED names the folder that
+// has it.
+func (p *past) preview(t *testing.T, s situation, boards map[string]read, nothing map[string]bool) {
+	t.Helper()
+	shared := os.Getenv("ROCE_SHARED")
+	if shared == "" {
+		return
+	}
+	script := filepath.Join(shared, "tools", "preview", "preview.sh")
+	if _, err := os.Stat(script); err != nil {
+		t.Logf("not drawn: %v", err)
+		return
+	}
+	dir := *pictures
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	draw := func(uid, theme string) {
+		name := filepath.Join(t.TempDir(), uid+".json")
+		if err := os.WriteFile(name, chosen(t, boards[uid].text, s.boards[uid]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		picture := filepath.Join(dir, uid+"-"+s.name+"-"+theme+".png")
+		milliseconds := func(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
+		out, err := exec.CommandContext(t.Context(), script, name, p.url, milliseconds(p.from), milliseconds(p.to), picture, theme).CombinedOutput()
+		drawn := false
+		for scanner := bufio.NewScanner(strings.NewReader(string(out))); scanner.Scan(); {
+			line := scanner.Text()
+			drawn = drawn || strings.Contains(line, "shot "+picture)
+			problem, is := strings.CutPrefix(line, "problem ")
+			if !is {
+				continue
+			}
+			if m := regexp.MustCompile(`^panel \d+ "(.*)": no data$`).FindStringSubmatch(problem); m != nil && nothing[uid+" "+m[1]] {
+				continue
+			}
+			t.Errorf("%s, %s: %s", uid, theme, problem)
+		}
+		if !drawn {
+			t.Errorf("%s, %s: not drawn: %v: %s", uid, theme, err, out)
+		}
+	}
+	for _, uid := range slices.Sorted(maps.Keys(s.boards)) {
+		draw(uid, "dark")
+	}
+	if s.name == "slow-receiver" {
+		draw("roce-fabric", "light")
+	}
+}
+
+// chosen sets the current values of variables, as a link would.
+func chosen(t *testing.T, text string, values map[string]string) []byte {
+	t.Helper()
+	var d map[string]any
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range d["templating"].(map[string]any)["list"].([]any) {
+		v := v.(map[string]any)
+		if value, found := values[v["name"].(string)]; found {
+			v["current"] = map[string]any{"selected": true, "text": value, "value": value}
+		}
+	}
+	out, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
