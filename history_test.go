@@ -51,7 +51,7 @@ func TestHistoryIsWhatAScrapeGives(t *testing.T) {
 	}
 	files := history(t, args...)
 	written := map[string]map[string]string{} // By time and series.
-	for _, line := range strings.Split(read(t, files[0]), "\n") {
+	for line := range strings.SplitSeq(read(t, files[0]), "\n") {
 		if line == "" || line[0] == '#' {
 			continue
 		}

@@ -213,7 +213,7 @@ func (s *scene) pause(p *Port, share float64) {
 	node := &s.nodes[p.Node.index]
 	node.PoolWatermark = max(node.PoolWatermark, (0.2+0.5*share)*poolSize)
 	for _, other := range p.Node.Ports {
-		if other != p && other.ASIC == p.ASIC && !(p.isUplink() && other.isUplink()) {
+		if other != p && other.ASIC == p.ASIC && (!p.isUplink() || !other.isUplink()) {
 			s.ports[other.index].set(GroupWatermark, (0.5+2*share)*mebibyte)
 			s.ports[other.index].set(HeadroomWatermark, 0.5*share*headroomSize)
 			s.pause(other.Peer, share*propagation)
