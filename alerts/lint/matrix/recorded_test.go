@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -119,7 +120,7 @@ func (p *past) all(t *testing.T) map[string]map[int64]float64 {
 	}
 	slices.Sort(names)
 	found := map[string]map[int64]float64{}
-	set := querier.Select(t.Context(), false, nil, labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, strings.Join(names, "|")))
+	set := querier.Select(t.Context(), false, nil, labels.MustNewMatcher(labels.MatchRegexp, model.MetricNameLabel, strings.Join(names, "|")))
 	for set.Next() {
 		samples := map[int64]float64{}
 		it := set.At().Iterator(nil)
