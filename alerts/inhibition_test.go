@@ -52,6 +52,15 @@ var stories = []story{
 		! critical pfc RoCEPFCStorm node=spine1 port=Ethernet0 priority=3
 		  warning pfc RoCEPFCStormApprox node=leaf2 port=Ethernet8 priority=3
 		! warning meta RoCEExporterDown node=h3 role=host`},
+	{"a host storms where it is measured, another one where frames are counted: both page", `
+		! critical pfc RoCEPFCStormOrigin node=h2 port=eth0 priority=3 peer=leaf1 peer_port=Ethernet0
+		! critical pfc RoCEPFCStormApprox node=leaf2 port=Ethernet4 priority=3 peer=h3
+		  warning pfc RoCEPFCStormApprox node=leaf2 port=Ethernet48 priority=3 peer=spine1
+		  warning pfc RoCEPFCElevated node=leaf3 port=Ethernet0 priority=3`},
+	{"two switches wait for each other, and a host storms where frames are counted", `
+		! critical pfc RoCEPFCDeadlockSuspected node=leaf1 port=Ethernet48 priority=3
+		! critical pfc RoCEPFCStormApprox node=leaf2 port=Ethernet4 priority=3 peer=h3
+		  warning pfc RoCEPFCStormApprox node=leaf2 port=Ethernet48 priority=3 peer=spine1`},
 	{"two switches wait for each other: both are named, who waits behind them is silent", `
 		! critical pfc RoCEPFCDeadlockSuspected node=leaf1 port=Ethernet48 priority=3
 		! critical pfc RoCEPFCDeadlockSuspected node=spine1 port=Ethernet0 priority=3

@@ -132,7 +132,7 @@ func TestEachAlertIsTestedFromBothSides(t *testing.T) {
 func TestAlertsSayWhatIsTheMatter(t *testing.T) {
 	severities := []string{"critical", "warning", "info"}
 	layers := []string{"pfc", "loss", "buffer", "ecn", "cnp", "config", "link", "inventory", "meta"}
-	dashboard := regexp.MustCompile(`^/d/roce-(fabric|switch|port|nic|compliance|review|exporter)(\?var-fabric=\{\{ \$labels\.fabric \}\}(&var-node=\{\{ \$labels\.node \}\}(&var-port=\{\{ \$labels\.port \}\})?)?)?$`)
+	dashboard := regexp.MustCompile(`^/d/roce-(fabric|switch|port|nic|compliance|review|exporter|\{\{ if eq \$labels\.role "host" \}\}nic\{\{ else \}\}switch\{\{ end \}\})(\?var-fabric=\{\{ \$labels\.fabric \}\}(&var-node=\{\{ \$labels\.node \}\}(&var-port=\{\{ \$labels\.port \}\})?)?)?$`)
 	const runbook = "https://github.com/roce-exporter/roce_exporter/blob/main/alerts/RUNBOOK.md#"
 	for _, r := range readAlerts(t) {
 		if !slices.Contains(severities, r.Labels["severity"]) || !slices.Contains(layers, r.Labels["layer"]) || r.Labels["team"] != "network" || len(r.Labels) != 3 {
