@@ -32,6 +32,7 @@ test-full: test lint bench ## The same, with the linters, the cost, the rules by
 	cd alerts/lint && go tool promtool test rules ../tests/*.yml
 	cd alerts/lint && go test -count=1 -timeout 90m ./matrix -all
 	go test -timeout 20m -run TestLive ./alerts -live
+	go test -count=1 -timeout 30m -run TestQueries ./dashboards -pictures "$$(mktemp -d)"
 
 lint: ## golangci-lint.
 	$(LINT) run
@@ -41,6 +42,7 @@ format: ## gofumpt.
 	$(GOFUMPT) -w .
 
 golden: ## Write the golden files anew: read the diff.
+	go test . -run TestCapturesOfTheDemo -update
 	go test ./collectors ./alerts -update
 	go test ./dashboards -run TestGolden -update
 
