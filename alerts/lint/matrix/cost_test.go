@@ -18,7 +18,7 @@ func TestCostOfRules(t *testing.T) {
 		t.Skip("make test-full runs it")
 	}
 	const length = 12 * time.Minute
-	p := happened(t, length, step, "--spines", "20", "--leaves", "40", "--hosts", "940")
+	p := happened(t, length, step, used(t, ruleFiles(t)...), "--spines", "20", "--leaves", "40", "--hosts", "940")
 	// Who is who, and the rates that others read.
 	for _, at := range []time.Duration{8 * time.Minute, 9 * time.Minute, 10 * time.Minute} {
 		for _, g := range p.groups {

@@ -97,7 +97,7 @@ type past struct {
 
 // happened writes the past of a fabric to which incidents happened and loads
 // it.
-func happened(t *testing.T, length, every time.Duration, arguments ...string) *past {
+func happened(t *testing.T, length, every time.Duration, families string, arguments ...string) *past {
 	t.Helper()
 	binary, err := exporter()
 	if err != nil {
@@ -106,7 +106,7 @@ func happened(t *testing.T, length, every time.Duration, arguments ...string) *p
 	dir := t.TempDir()
 	arguments = append([]string{
 		"demo", "history", "--out", filepath.Join(dir, "om"), "--start", start.Format(time.RFC3339), "--end", start.Add(length).Format(time.RFC3339), "--step", every.String(),
-		"--families", used(t),
+		"--families", families,
 	}, arguments...)
 	if out, err := exec.CommandContext(t.Context(), binary, arguments...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v %s", arguments, err, out)
@@ -128,11 +128,11 @@ func happened(t *testing.T, length, every time.Duration, arguments ...string) *p
 	return p
 }
 
-// used are the families that the rules read.
-func used(t *testing.T) string {
+// used are the families that the rules of files read.
+func used(t *testing.T, files ...string) string {
 	t.Helper()
-	names := map[string]bool{"up": true, "scrape_duration_seconds": true}
-	for _, file := range ruleFiles(t) {
+	names := map[string]bool{"up": true, "scrape_duration_seconds": true, "roce_node_info": true}
+	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -340,7 +340,7 @@ func play(t *testing.T, s story) timeline {
 		arguments = []string{"--incident", fmt.Sprintf("%s@%s", s.incident, before)}
 	}
 	length := before + s.lasts
-	p := happened(t, length, step, arguments...)
+	p := happened(t, length, step, used(t, ruleFiles(t)...), arguments...)
 	var all timeline
 	for at := start; at.Before(start.Add(length)); at = at.Add(step) {
 		all = append(all, p.evaluate(t, at))

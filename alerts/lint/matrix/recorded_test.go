@@ -30,7 +30,7 @@ func TestRecordedHistory(t *testing.T) {
 		length, wanted = 72*time.Hour, 200_000
 	}
 	incidents := []string{"--incident", "slow-receiver@40m+20m", "--incident", "pause-creep", "--incident", "mtu-host@80m", "--incident", "cnp-surge@100m+30m"}
-	p := happened(t, length, 15*time.Second, incidents...)
+	p := happened(t, length, 15*time.Second, used(t, filepath.Join(root, "alerts", "review.yml")), incidents...)
 	binary, err := exporter()
 	if err != nil {
 		t.Fatal(err)
