@@ -414,7 +414,7 @@ func firesSomewhere(t *testing.T, lines map[string]timeline) {
 			}
 		}
 	}
-	for _, name := range strings.Fields(proven) {
+	for name := range strings.FieldsSeq(proven) {
 		if !fired[name] {
 			t.Errorf("%s fires in no story", name)
 		}
