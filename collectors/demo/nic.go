@@ -212,7 +212,7 @@ func (n *Node) Files(m Moment) map[string]string {
 		"proc/sys/net/ipv4/conf/all/arp_ignore":   "0\n",
 		"proc/sys/net/ipv4/conf/all/arp_announce": "0\n",
 	}
-	modules := map[string]bool{"ib_uverbs": true, "rdma_cm": true, "nvidia_peermem": state.PeerMemory}
+	modules := map[string]bool{"ib_uverbs": true, "rdma_cm": true, "nvidia_peermem": true}
 	for _, p := range n.Ports {
 		modules[map[string]string{mlx5: "mlx5_ib", ice: "irdma", bnxt: "bnxt_re"}[p.Driver]] = true
 		p.putNetdev(files, m)

@@ -20,7 +20,7 @@ var pageText string
 // Sizes of the drawing.
 const (
 	rowSpines, rowLeaves, rowHosts = 40, 190, 340
-	nodeWidth, nodeHeight          = 74, 30
+	nodeWidth                      = 74
 	drawingHeight                  = rowHosts + 60
 	shownPauses                    = 20
 )
@@ -55,7 +55,6 @@ func (m Moment) WritePage(w io.Writer) error {
 	f := m.scene.fabric
 	page := struct {
 		Width, Height         float64
-		NodeWidth, NodeUp     float64
 		Time                  string
 		Nodes                 []drawnNode
 		Links                 []drawnLink
@@ -63,7 +62,7 @@ func (m Moment) WritePage(w io.Writer) error {
 		Running, Possible     []shownIncident
 		Spines, Leaves, Hosts int
 	}{
-		NodeWidth: nodeWidth, NodeUp: nodeHeight, Height: drawingHeight, Time: m.Time.UTC().Format(time.DateTime),
+		Height: drawingHeight, Time: m.Time.UTC().Format(time.DateTime),
 		Spines: f.Spines, Leaves: f.Leaves, Hosts: f.Hosts,
 	}
 	widest := max(f.Spines, f.Leaves, f.Hosts, 12)

@@ -215,9 +215,9 @@ func (n *namespace) time(c *server.Peer, _ string, _ []string) {
 // the order of the keys.
 func (n *namespace) scan(c *server.Peer, _ string, args []string) {
 	facts, _ := n.read(c)
-	keys := slices.AppendSeq(slices.Collect(maps.Keys(facts)), maps.Keys(n.fields))
-	if chosen(c) != sonic.CountersDB {
-		keys = slices.Collect(maps.Keys(facts))
+	keys := slices.Collect(maps.Keys(facts))
+	if chosen(c) == sonic.CountersDB {
+		keys = slices.AppendSeq(keys, maps.Keys(n.fields))
 	}
 	slices.Sort(keys)
 	keys = slices.Compact(keys)

@@ -37,7 +37,6 @@ type NodeState struct {
 	CNPPriority    int     // Where DSCP 48 lands.
 	PoolWatermark  float64 // Of the lossless ingress pool, bytes.
 	ARPFlux        bool    // Of a host: its ports answer for each other.
-	PeerMemory     bool    // Of a host: nvidia_peermem is loaded.
 }
 
 // A PortState is what holds of a port. The first fields are those that
@@ -147,7 +146,7 @@ func (s *scene) set(last *scene) {
 	for i, n := range f.Nodes {
 		s.nodes[i] = NodeState{
 			Boot:   n.Boot,
-			ECNMin: mebibyte, ECNMax: 2 * mebibyte, DataDSCP: 26, CNPPriority: priorities[CNP], PoolWatermark: 0.06 * poolSize, PeerMemory: true,
+			ECNMin: mebibyte, ECNMax: 2 * mebibyte, DataDSCP: 26, CNPPriority: priorities[CNP], PoolWatermark: 0.06 * poolSize,
 		}
 		if last != nil {
 			s.nodes[i].Boot = last.nodes[i].Boot
@@ -301,10 +300,11 @@ func (s *scene) setRates(p *Port, data, cnps []float64) {
 	for q, perSecond := range state.Always {
 		state.rates[q] = rate{job, 0, perSecond}
 	}
-	if !state.Up || node.Frozen {
-		if node.Frozen {
-			state.rates = [gauges]rate{}
-		}
+	if node.Frozen {
+		state.rates = [gauges]rate{}
+		return
+	}
+	if !state.Up {
 		return
 	}
 	grow := func(q Quantity, perSecond float64) { state.rates[q].perSecond += perSecond }
