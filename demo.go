@@ -235,7 +235,7 @@ func (d *demoFabric) servePage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if err := d.look().WritePage(w); err != nil && !errors.Is(err, http.ErrHandlerTimeout) {
+	if err := d.look().WritePage(w); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
