@@ -144,17 +144,7 @@ func happen(t *testing.T, f *demo.Fabric, incidents ...string) {
 
 func splitSeries(series string) (family string, labels map[string]string) {
 	family, rest, _ := strings.Cut(series, "{")
-	labels = map[string]string{}
-	for rest = strings.TrimSuffix(rest, "}"); rest != ""; {
-		name, after, _ := strings.Cut(rest, "=")
-		quoted, err := strconv.QuotedPrefix(after)
-		if err != nil {
-			return family, labels
-		}
-		labels[name], _ = strconv.Unquote(quoted)
-		rest = strings.TrimPrefix(after[len(quoted):], ",")
-	}
-	return family, labels
+	return family, parseLabels(strings.TrimSuffix(rest, "}"))
 }
 
 // classOf are the classes of priorities, queues and groups.

@@ -108,6 +108,15 @@ func where(of, other []vector, on ...string) []vector {
 
 // labels reads the labels of a series, with those of its node's identity.
 func (h *historian) labels(text string) map[string]string {
+	labels := parseLabels(text)
+	if n := h.fabric.Node(labels["instance"]); n != nil {
+		labels["fabric"], labels["node"], labels["tier"], labels["role"] = h.fabric.Name, n.Name, n.Tier, roleOf(n)
+	}
+	return labels
+}
+
+// parseLabels reads labels as they stand within the braces of a series.
+func parseLabels(text string) map[string]string {
 	labels := map[string]string{}
 	for text != "" {
 		name, rest, ok := strings.Cut(text, "=")
@@ -117,9 +126,6 @@ func (h *historian) labels(text string) map[string]string {
 		}
 		labels[name], _ = strconv.Unquote(quoted)
 		text = strings.TrimPrefix(rest[len(quoted):], ",")
-	}
-	if n := h.fabric.Node(labels["instance"]); n != nil {
-		labels["fabric"], labels["node"], labels["tier"], labels["role"] = h.fabric.Name, n.Name, n.Tier, roleOf(n)
 	}
 	return labels
 }
