@@ -6,13 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -172,30 +166,13 @@ func describe(labels map[string]string) string {
 func TestInhibition(t *testing.T) {
 	var mu sync.Mutex
 	told := map[string][]string{} // By fabric, which is the story's name.
-	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var message struct {
-			Alerts []struct{ Labels map[string]string }
-		}
-		if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
-			t.Error(err)
-		}
+	url := startAlertmanager(t, "1s", func(_, _ string, labels map[string]string) {
 		mu.Lock()
 		defer mu.Unlock()
-		for _, a := range message.Alerts {
-			if alert := describe(a.Labels); !slices.Contains(told[a.Labels["fabric"]], alert) {
-				told[a.Labels["fabric"]] = append(told[a.Labels["fabric"]], alert)
-			}
+		if alert := describe(labels); !slices.Contains(told[labels["fabric"]], alert) {
+			told[labels["fabric"]] = append(told[labels["fabric"]], alert)
 		}
-	}))
-	defer hook.Close()
-
-	data, err := os.ReadFile("alertmanager.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := regexp.MustCompile(`http://[a-z-]+\.example\.com/`).ReplaceAllString(string(data), hook.URL)
-	text = regexp.MustCompile(`(group_wait|group_interval): .*`).ReplaceAllString(text, "$1: 1s")
-	url := startAlertmanager(t, text)
+	})
 
 	var alerts []map[string]any
 	expected := 0
@@ -260,52 +237,4 @@ func TestStoriesAreOfRealAlerts(t *testing.T) {
 			}
 		}
 	}
-}
-
-// startAlertmanager runs one with a configuration until the test ends.
-func startAlertmanager(t *testing.T, config string) string {
-	t.Helper()
-	path, err := exec.LookPath("prometheus-alertmanager") // Debian's name.
-	if err != nil {
-		path = tool(t, "alertmanager")
-	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "alertmanager.yml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	var log bytes.Buffer
-	cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "alertmanager.yml"), "--storage.path="+dir, "--web.listen-address="+address, "--cluster.listen-address=")
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		close(done)
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-done
-		if t.Failed() {
-			t.Logf("Alertmanager's log:\n%s", &log)
-		}
-	})
-	for range 500 {
-		if resp, err := http.Get("http://" + address + "/-/ready"); err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return "http://" + address
-			}
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatal("Alertmanager does not become ready")
-	return ""
 }

@@ -3,13 +3,10 @@
 package alerts
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,39 +70,18 @@ func TestLive(t *testing.T) {
 	}
 	var mu sync.Mutex
 	told := map[string]map[string]bool{} // By fabric.
-	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var message struct {
-			Receiver string
-			Alerts   []struct {
-				Status string
-				Labels map[string]string
-			}
-		}
-		if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
-			t.Error(err)
+	alertmanager := startAlertmanager(t, "3s", func(receiver, status string, labels map[string]string) {
+		if status != "firing" || receiver == "heartbeat" {
+			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		for _, a := range message.Alerts {
-			fabric := a.Labels["fabric"]
-			if a.Status != "firing" || message.Receiver == "heartbeat" {
-				continue
-			}
-			if told[fabric] == nil {
-				told[fabric] = map[string]bool{}
-			}
-			told[fabric][message.Receiver+" "+a.Labels["alertname"]+" "+a.Labels["node"]] = true
+		fabric := labels["fabric"]
+		if told[fabric] == nil {
+			told[fabric] = map[string]bool{}
 		}
-	}))
-	defer hook.Close()
-	shipped, err := os.ReadFile("alertmanager.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := regexp.MustCompile(`http://[a-z-]+\.example\.com/`).ReplaceAllString(string(shipped), hook.URL)
-	text = regexp.MustCompile(`group_wait: .*`).ReplaceAllString(text, "group_wait: 3s")
-	text = regexp.MustCompile(`group_interval: .*`).ReplaceAllString(text, "group_interval: 3s")
-	alertmanager := startAlertmanager(t, text)
+		told[fabric][receiver+" "+labels["alertname"]+" "+labels["node"]] = true
+	})
 
 	dir := t.TempDir()
 	var jobs strings.Builder
@@ -139,7 +115,8 @@ func TestLive(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, prometheus, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+freeAddress(t))
+	address := freeAddress(t)
+	run(t, address, prometheus, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
 
 	time.Sleep(150*time.Second + 420*time.Second)
 	mu.Lock()
@@ -152,40 +129,9 @@ func TestLive(t *testing.T) {
 	}
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
-// run runs a command until the test ends.
-func run(t *testing.T, path string, args ...string) {
-	t.Helper()
-	command := exec.Command(path, args...)
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		command.Process.Kill()
-		command.Wait()
-	})
-}
-
 func startDemo(t *testing.T, binary, fabric string) string {
 	t.Helper()
 	address := freeAddress(t)
-	run(t, binary, "demo", "--fabric="+fabric, "--web.listen-address="+address, "--log.level=error")
-	for range 500 {
-		if answer, err := http.Get("http://" + address + "/-/ready"); err == nil {
-			answer.Body.Close()
-			return address
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatalf("the demo of %s does not start", fabric)
-	return ""
+	run(t, address, binary, "demo", "--fabric="+fabric, "--web.listen-address="+address, "--log.level=error")
+	return address
 }
