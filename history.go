@@ -209,9 +209,8 @@ type pair struct {
 
 // ask lets the exporter read a node twice.
 func (h *historian) ask(ctx context.Context, n *demo.Node, m demo.Moment) ([]line, error) {
-	lines := h.own(n, m)
 	if m.Node(n).Gone {
-		return lines, nil
+		return ofScrape("0", "0.001", 0), nil
 	}
 	e := h.demo.exporters[n.Name]
 	if err := e.Reload(); err != nil { // What it remembers is of another stretch.
@@ -244,6 +243,7 @@ func (h *historian) ask(ctx context.Context, n *demo.Node, m demo.Moment) ([]lin
 			pairs = append(pairs, pair{&numbers[j], values[0][j], values[1][j]})
 		}
 	}
+	lines := ofScrape("1", "0.021", len(seen[1]))
 	slices.SortFunc(pairs, func(x, y pair) int { return cmp.Compare(x.a/x.b, y.a/y.b) })
 	for _, series := range slices.Sorted(maps.Keys(seen[1])) {
 		l, err := follow(series, seen[0][series], seen[1][series], pairs)
@@ -354,13 +354,13 @@ var ofProcess = map[string]string{
 	"roce_exporter_config_last_reload_success_timestamp_seconds": "0",
 }
 
-// own are the series that Prometheus makes of a scrape.
-func (h *historian) own(n *demo.Node, m demo.Moment) []line {
-	up, took := "1", "0.021"
-	if m.Node(n).Gone {
-		up, took = "0", "0.001"
+// ofScrape are the series that Prometheus makes of a scrape.
+func ofScrape(up, seconds string, samples int) []line {
+	return []line{
+		{family: "up", text: up},
+		{family: "scrape_duration_seconds", text: seconds},
+		{family: "scrape_samples_scraped", text: strconv.Itoa(samples)},
 	}
-	return []line{{family: "up", text: up}, {family: "scrape_duration_seconds", text: took}}
 }
 
 // parse reads the text format: series and their values.
