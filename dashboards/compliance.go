@@ -26,7 +26,7 @@ func complianceBoard() board {
 			}},
 			{height: 9, panels: []panel{wrongNow()}},
 			{height: 9, panels: []panel{portMatrix()}},
-			{height: 8, panels: []panel{drift(), firmwares()}},
+			{height: 10, panels: []panel{drift(), firmwares()}},
 			{height: 7, panels: []panel{ecnSpread(), mtuSpread(), maskSpread()}},
 		},
 	}
@@ -61,7 +61,7 @@ func wrongNow() panel {
 		draw: grid{
 			sort: []sorting{{"Severity", false}, {"What", false}, {"Node", false}},
 			columns: []column{
-				{name: "severity", heading: "Severity", width: 85},
+				{name: "severity", heading: "Severity", width: 85, value: severities},
 				{name: "alertname", heading: "What", width: 250},
 				{name: "node", heading: "Node", width: 130, links: []link{toSwitch, toNIC}},
 				{name: "port", heading: "Port", width: 150, links: []link{toPort}},

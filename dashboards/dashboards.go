@@ -93,6 +93,9 @@ func (b board) build() (Classic, error) {
 		x := uint32(0)
 		for _, p := range r.panels {
 			id++
+			if slices.Contains(b.variables, "priority") {
+				p.takes = "&${priority:queryparam}"
+			}
 			built, err := p.build(id, dashboard.GridPos{X: x, Y: y, W: p.width, H: r.height})
 			if err != nil {
 				return Classic{}, fmt.Errorf("%s: %w", p.title, err)
@@ -209,6 +212,15 @@ func annotations() []cog.Builder[dashboard.AnnotationQuery] {
 func named(labels, nodes, expr string) string {
 	return fmt.Sprintf(`max by (%s) ((%s) * on (instance, job) group_left (fabric, tier, role, node) instance_job:roce_node:info{%s})`, labels, expr, nodes)
 }
+
+// counting leaves out what counters say that stand still: it is not known. expr
+// has raw series, one of them before any operator.
+func counting(expr string) string {
+	return `(` + expr + ` unless on (instance, job, asic) instance_job_asic_group:roce_counters:frozen_seconds)`
+}
+
+// frozen are the nodes whose counters stand still.
+const frozen = `ALERTS{alertname="RoCECountersFrozen"}`
 
 // firmwareChanges finds cards with a firmware that they did not have before.
 func firmwareChanges(by, before string) string {

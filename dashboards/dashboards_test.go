@@ -205,6 +205,10 @@ func TestConsistent(t *testing.T) {
 			if !found || !strings.Contains(query, "${__url_time_range}") || !strings.Contains(query, "${datasource:queryparam}") {
 				fault("link %s", url)
 			}
+			const priority = "${priority:queryparam}"
+			if both := strings.Contains(r.text, `"name": "priority"`) && strings.Contains(to.text, `"name": "priority"`); both != strings.Contains(query, priority) {
+				fault("link %s: carries the priority: %v, want %v", url, !both, both)
+			}
 			for _, m := range regexp.MustCompile(`var-(\w+)=`).FindAllStringSubmatch(query, -1) {
 				if !strings.Contains(to.text, `"name": "`+m[1]+`"`) {
 					fault("link %s: %s has no %s", url, uid, m[1])
@@ -370,7 +374,7 @@ func TestNames(t *testing.T) {
 		for _, at := range metricName.FindAllStringIndex(names, -1) {
 			name := names[at[0]:at[1]]
 			rest := strings.TrimLeft(names[at[1]:], " ")
-			if strings.HasPrefix(rest, "(") || slices.Contains([]string{"and", "or", "unless", "bool", "by", "on", "e", "without", "offset"}, name) {
+			if strings.HasPrefix(rest, "(") || slices.Contains([]string{"and", "or", "unless", "bool", "by", "on", "e", "without", "offset", "NaN"}, name) {
 				continue
 			}
 			if before := names[:at[0]]; strings.HasSuffix(before, "$") || len(before) > 0 && before[len(before)-1] >= '0' && before[len(before)-1] <= '9' {

@@ -92,11 +92,11 @@ func silent() panel {
 			},
 		},
 		asks: []ask{{
-			`topk(50, ` + what("does not answer", known("fabric, role, node", `up{job=~".*roce.*"} == 0`)+` + 1`) +
+			`topk(50, max by (fabric, role, node, what, collector, source) (` + what("does not answer", known("fabric, role, node", `up{job=~".*roce.*"} == 0`)+` + 1`) +
 				` or ` + what("collector failed", theirs("fabric, role, node, collector", `roce_scrape_collector_success == 0`)) +
 				` or ` + what("source could not be read", theirs("fabric, role, node, collector, source", `roce_scrape_source_success == 0`)) +
 				` or ` + what("counters stand still", `max by (fabric, role, node) (ALERTS{alertname="RoCECountersFrozen", `+nodesOf+`})`) +
-				` or ` + what("service is down", `label_replace(`+theirs("fabric, role, node, name", `roce_service_up == 0`)+`, "source", "$1", "name", "(.*)")`) + `)`,
+				` or ` + what("service is down", `label_replace(`+theirs("fabric, role, node, name", `roce_service_up == 0`)+`, "source", "$1", "name", "(.*)")`) + `))`,
 			"",
 			look{},
 		}},
@@ -120,22 +120,22 @@ func failing() panel {
 
 func scrapeTimes() panel {
 	return panel{
-		title: "Duration of scrapes, slowest nodes", width: 8, draw: lines{},
+		title: "Duration of scrapes, slowest nodes", width: 8, draw: lines{log: true},
 		about: "How long Prometheus waited for the nodes that take longest. Normal: well under a second. What grows: Redis is busy, or a driver hangs.",
 		asks: []ask{
 			{worst(6, "node", known("node", `scrape_duration_seconds{job=~".*roce.*"}`)), "{{node}}", look{}},
 			{`roce:scrape_duration:threshold`, "too long", look{color: warning, dashed: true}},
 		},
-		value: value{unit: "s", min: ptr(0), none: "unknown"},
+		value: value{unit: "s", none: "unknown"},
 	}
 }
 
 func collectorTimes() panel {
 	return panel{
-		title: "Time of collectors", width: 8, draw: lines{},
+		title: "Time of collectors", width: 8, draw: lines{log: true},
 		about: "How long the slowest node of each collector took to read, as it says itself. Normal: well under a second. The rest of a scrape is the network.",
 		asks:  []ask{{`max by (collector) (` + theirs("node, collector", `roce_scrape_collector_duration_seconds`) + `)`, "{{collector}}", look{}}},
-		value: value{unit: "s", min: ptr(0), none: "unknown"},
+		value: value{unit: "s", none: "unknown"},
 	}
 }
 
@@ -165,7 +165,7 @@ func counterAges() panel {
 
 func skew() panel {
 	return panel{
-		title: "Clocks, worst nodes", width: 8, draw: lines{},
+		title: "Clocks, worst nodes", width: 8, draw: lines{soft: 1},
 		about: "Clock of the node less that of Prometheus: above 0 it is ahead. Normal: within a second. Otherwise: its time server.",
 		asks: []ask{{
 			theirs("node", `roce_node_time_seconds - timestamp(roce_node_time_seconds)`) + ` and on (node) topk(6, max by (node) (max_over_time((` + theirs("node", `abs(roce_node_time_seconds - timestamp(roce_node_time_seconds))`) + `)[$__range:$__interval] @ end())))`,

@@ -18,9 +18,19 @@ const (
 )
 
 // pausedAnyhow is the share of time that ports are paused, measured or else
-// estimated or bounded by frames.
+// estimated or bounded by frames: then the label basis says so.
 func pausedAnyhow(of string) string {
-	return fmt.Sprintf(`(%s{%s} or on (fabric, node, port, priority) %s{%s})`, pausedMeasured, of, pausedApprox, of)
+	return fmt.Sprintf(`(%s{%s} or on (fabric, node, port, priority) %s)`, pausedMeasured, of, pausedInexactly(of))
+}
+
+// spoken says how it is known in a column of its own, also that it is measured.
+func spoken(paused string) string {
+	return `label_replace(label_replace(` + paused + `, "basis", "measured", "basis", ""), "basis", "$1", "basis", "\\((?:by )?(.*)\\)")`
+}
+
+// pausedInexactly is that share where nobody measures it.
+func pausedInexactly(of string) string {
+	return fmt.Sprintf(`label_replace(label_replace(%s{%s}, "basis", "(by frames, at most)", "basis", "frames"), "basis", "(estimated)", "basis", "estimated")`, pausedApprox, of)
 }
 
 // withPeer adds what is at the other end, as it is known at the end of the
@@ -61,6 +71,12 @@ var (
 // carried is what every link takes along.
 const carried = "${__url_time_range}&${datasource:queryparam}"
 
+// seriesNode is the node of the series that was clicked.
+const seriesNode = "&var-fabric=${__field.labels.fabric}&var-node=${__field.labels.node}"
+
+// severities have colors.
+var severities = &value{none: "unknown", spoken: []word{{text: "critical", color: bad}, {text: "warning", color: warning}}}
+
 // Links from rows of tables.
 var (
 	toPort   = link{"Both ends of this link", "/d/roce-port?" + carried + "&var-fabric=${__data.fields.fabric}&var-node=${__data.fields.node}&var-port=${__data.fields.port}"}
@@ -75,7 +91,7 @@ func fabricBoard() board {
 		about:     "Is it real, who started it, since when, who is hit. Begin here; names lead on.",
 		variables: []string{"datasource", "fabric", "tier", "priority"},
 		rows: []row{
-			{height: 4, panels: []panel{trusted(), startedBy(), onPriority(), since(), sufferers(), lost()}},
+			{height: 4, panels: []panel{trusted(), startedBy(), priorityAndSince(), whatChanged(), whoIsHit(), lost()}},
 			{height: 7, panels: []panel{whoPausesWhom(), firing()}},
 			{height: 7, panels: []panel{longestPaused(), pausedByTier(), markedByTier()}},
 			{height: 6, panels: []panel{pausedSpread(), notifications(), trafficByTier(), changed()}},
@@ -106,7 +122,7 @@ func startedBy() panel {
 	deadlock := `max by (fabric, node, port, peer, priority) (ALERTS{alertname="RoCEPFCDeadlockSuspected", ` + ofFabric + `, ` + ofPriority + `})`
 	frames := `max by (fabric, peer, peer_port, priority) (ALERTS{alertname="RoCEPFCStormApprox", severity="critical", ` + ofFabric + `, ` + ofPriority + `})`
 	return panel{
-		title: "Who pauses the others?", width: 6, draw: figures{names: true},
+		title: "Who pauses the others?", width: 5, draw: figures{names: true},
 		about: "The node that pauses others while nobody pauses it: begin with it, the others suffer from it. A host: its PCIe, its process, its NIC. A switch: its buffers and its full queue. " +
 			"Two that stop each other are a deadlock: break it by switching one port off. \"Nobody\" is normal; it is said only where pause is measured.",
 		asks: []ask{
@@ -120,64 +136,82 @@ func startedBy() panel {
 			},
 		},
 		value: value{none: "unknown", steps: []step{{0, bad}}},
-		links: []link{{"Both ends of this link", "/d/roce-port?" + carried + "&var-fabric=${__field.labels.fabric}&var-node=${__field.labels.node}&var-port=${__field.labels.port}"}},
+		links: []link{{"Both ends of this link", "/d/roce-port?" + carried + seriesNode + "&var-port=${__field.labels.port}"}},
 	}
 }
 
-func onPriority() panel {
-	paused := `max by (priority) (` + pausedAnyhow(tierPriority) + `)`
+func priorityAndSince() panel {
+	paused := `(max by (priority) (` + pausedMeasured + `{` + tierPriority + `}) or on (priority) max by (priority, basis) (` + pausedInexactly(tierPriority) + `))`
+	const (
+		all   = `ALERTS_FOR_STATE{severity="critical", fabric=~"$fabric|"}`
+		pause = `ALERTS_FOR_STATE{severity="critical", layer="pfc", fabric=~"$fabric|"}`
+	)
+	moment := look{value: &value{unit: "time:ddd HH:mm", steps: []step{{0, bad}}}}
+	nothing := look{value: &value{words: []word{{0, 0, "none", good}}}}
 	return panel{
-		title: "On which priority?", width: 3, draw: figures{both: true, column: true},
-		about: "The priorities on which a port is paused for more than 2 % of the time, and for how long the worst of them. Normal: none. One that should not be lossless: see configuration.",
+		title: "Which priority, since when?", width: 4, draw: figures{both: true, column: true},
+		about: "The priorities on which a port is paused for more than 2 % of the time, and for how long the worst of them. Then since when the first critical alert about pause is true, in local time; without any, that about something else. " +
+			"Normal: none and none. A priority that should not be lossless: see configuration.",
 		asks: []ask{
-			{`topk(3, ` + paused + ` > 0.02)`, "priority {{priority}}", look{value: &value{unit: "percentunit", decimals: ptr(0), steps: []step{{0, notice}, {0.1, warning}, {0.5, bad}}}}},
-			{`0 * count(` + paused + `) unless count(` + paused + ` > 0.02)`, " ", look{value: &value{words: []word{{0, 0, "none", good}}}}},
+			{`topk(2, ` + paused + ` > 0.02)`, "priority {{priority}} {{basis}}", look{value: &value{unit: "percentunit", decimals: ptr(0), steps: []step{{0, notice}, {0.1, warning}, {0.5, bad}}}}},
+			{`0 * count(` + paused + `) unless count(` + paused + ` > 0.02)`, "priority", nothing},
+			{`min(` + pause + `) * 1000`, "paused since", moment},
+			{`(min(` + all + `) unless min(` + pause + `)) * 1000`, "critical since", moment},
+			{`0 * count(node:roce_node:info{` + ofFabric + `}) unless count(` + all + `)`, "critical alert", nothing},
 		},
-		value: value{unit: "percentunit", none: "unknown", steps: []step{{0, notice}}},
+		value: value{none: "unknown", steps: []step{{0, neutral}}},
 	}
 }
 
-func since() panel {
-	state := `ALERTS_FOR_STATE{severity="critical", fabric=~"$fabric|"}`
+func whatChanged() panel {
 	return panel{
-		title: "Since when?", width: 3, draw: figures{both: true, column: true},
-		about: "Since when the oldest of the critical alerts has been true, about pause or not. Compare with what changed, below on the right.",
+		title: "What changed?", width: 4, draw: figures{names: true, column: true},
+		about: "Up to two of the changes within the range shown that concern most ports: reboots, firmware, masks, MTUs, thresholds, links that went down. All of them are in the list below. Normal: nothing. If something did, compare its time with that of the storm: the marks in the graphs.",
 		asks: []ask{
-			{`min(` + state + `) * 1000`, "local time", look{value: &value{unit: "time:ddd HH:mm", steps: []step{{0, bad}}}}},
-			{`0 * count(node:roce_node:info{` + ofFabric + `}) unless count(` + state + `)`, " ", look{value: &value{words: []word{{0, 0, "all quiet", good}}}}},
+			{`topk(2, ` + changes() + `)`, "{{node}}: {{what}}", look{}},
+			{`count_values("more", count(` + changes() + `) - 2 > 0)`, "and {{more}} more", look{}},
+			{`label_replace(count(node:roce_node:info{` + ofTier + `}) unless count(` + changes() + `), "what", "nothing", "", "")`, "{{what}}", look{}},
 		},
-		value: value{none: "unknown", steps: []step{{0, bad}}},
+		value: value{none: "unknown", steps: []step{{0, neutral}}},
+		links: []link{{"This switch", "/d/roce-switch?" + carried + seriesNode}, {"This host", "/d/roce-nic?" + carried + seriesNode}},
 	}
 }
 
-func sufferers() panel {
+func whoIsHit() panel {
 	paused := pausedAnyhow(tierPriority)
 	over := `(` + paused + ` > 0.1)`
+	hosts := `max by (fabric, node) (` + over + ` and on (fabric, node) node:roce_node:info{role="host"})`
 	return panel{
-		title: "Who suffers?", width: 4, draw: figures{column: true},
-		about: "Ports that are paused for more than 10 % of the time, and hosts that have such a port. Normal: 0. They are victims: do not begin with them.",
+		title: "Who is hit?", width: 4, draw: figures{names: true, column: true},
+		about: "The hosts with a port that is paused for more than 10 % of the time, the two worst by name, and how many hosts and ports there are in all. Where time is not measured: by frames, at most. Normal: nobody. They are victims: do not begin with them.",
 		asks: []ask{
-			{`count(group by (fabric, node, port) ` + over + `) or 0 * count(` + paused + `)`, "ports paused over 10 %", look{}},
-			{`count(group by (fabric, node) (` + over + ` and on (fabric, node) node:roce_node:info{role="host"})) or 0 * count(` + paused + `)`, "hosts with such a port", look{}},
+			{`topk(2, ` + hosts + `)`, "{{node}}", look{color: warning}},
+			{
+				`count_values("hosts", count(` + hosts + `) or 0 * count(` + over + `)) * on () group_left (ports) topk(1, count_values("ports", count(group by (fabric, node, port) ` + over + `)))`,
+				"{{hosts}} hosts, {{ports}} ports in all",
+				look{color: warning},
+			},
+			{`label_replace(count(` + paused + `) unless count(` + over + `), "who", "nobody", "", "")`, "{{who}}", look{color: good}},
 		},
-		value: value{unit: "short", decimals: ptr(0), steps: []step{{0, good}, {1, warning}, {10, bad}}, none: "unknown"},
+		value: value{none: "unknown", steps: []step{{0, warning}}},
+		links: []link{{"This host", "/d/roce-nic?" + carried + seriesNode}},
 	}
 }
 
 func lost() panel {
 	return panel{
-		title: "What is lost?", width: 4, draw: figures{column: true},
+		title: "What is lost?", width: 3, draw: figures{column: true},
 		about: "Packets that lossless queues and groups dropped in 5 minutes, and storms that PFC watchdogs found in an hour. Normal: 0 and 0. A watchdog drops on purpose: find the storm. Without one, look at the headroom of the port.",
 		asks: []ask{
-			{`sum(port:roce_lossless_dropped_packets:increase5m{` + ofTier + `}) or 0 * count(port_queue:roce_queue_lossless:info{` + ofTier + `})`, "lossless packets in 5 min", look{}},
-			{`round(sum(` + named("fabric, node, port, queue", ofTier, `increase(roce_pfcwd_storms_detected_total[1h])`) + `))`, "watchdog storms in 1 h", look{}},
+			{`sum(port:roce_lossless_dropped_packets:increase5m{` + ofTier + `}) or 0 * count(port_queue:roce_queue_lossless:info{` + ofTier + `})`, "packets, 5 min", look{}},
+			{`round(sum(` + named("fabric, node, port, queue", ofTier, `increase(roce_pfcwd_storms_detected_total[1h])`) + `))`, "storms, 1 h", look{}},
 		},
 		value: noneBad,
 	}
 }
 
 func whoPausesWhom() panel {
-	rows := withPeer(`label_replace(`+pausedMeasured+`{`+tierPriority+`}, "basis", "measured", "", "") or on (fabric, node, port, priority) `+pausedApprox+`{`+tierPriority+`}`, "peer, peer_port, peer_role")
+	rows := withPeer(spoken(pausedAnyhow(tierPriority)), "peer, peer_port, peer_role")
 	rows = `max by (fabric, node, port, peer, peer_port, peer_role, priority, basis) (` + rows + `) > 0.01`
 	const (
 		itself   = `fabric, node, port, priority`
@@ -208,14 +242,14 @@ func whoPausesWhom() panel {
 	return panel{
 		title: "Who pauses whom, now", width: 14,
 		about: "Each row: the first pauses the second, so the second cannot send this priority for that share of the time. The one that is not paused itself is where to begin. " +
-			"By frames: the time is not measured there, this is the most that the pause frames can do. Normal: no rows, or a few under 5 %.",
+			"Known by frames: the time is not measured there, this is the most that the pause frames can do. Normal: no rows, or a few under 5 %.",
 		draw: grid{
 			sort: []sorting{{"Share of time", true}},
 			columns: []column{
 				{name: "peer", heading: "Who pauses", width: 105, links: []link{toPeer}},
 				{name: "peer_port", heading: "On its port", width: 120, links: []link{toPeer}},
-				{name: "itself", heading: "Is it paused itself?", width: 155, value: &value{none: "unknown", spoken: []word{{text: begin, color: bad}, {text: "yes, by it: deadlock", color: bad}}}},
-				{name: "node", heading: "Who is paused", width: 115, links: []link{toPort}},
+				{name: "itself", heading: "Is it paused itself?", width: 150, value: &value{none: "unknown", spoken: []word{{text: begin, color: bad}, {text: "yes, by it: deadlock", color: bad}}}},
+				{name: "node", heading: "Who is paused", width: 110, links: []link{toPort}},
 				{name: "port", heading: "On port", width: 120, links: []link{toPort}},
 				{name: "priority", heading: "Priority", width: 75},
 				{name: "A", heading: "Share of time", width: 115, value: &shareHot},
@@ -241,7 +275,7 @@ func firing() panel {
 		draw: grid{
 			sort: []sorting{{"Severity", false}, {"Since", false}},
 			columns: []column{
-				{name: "severity", heading: "Severity", width: 75},
+				{name: "severity", heading: "Severity", width: 75, value: severities},
 				{name: "alertname", heading: "Alert", width: 245},
 				{name: "node", heading: "First at", width: 80, links: []link{toSwitch, toNIC}},
 				{name: "port", heading: "Port", width: 95, links: []link{toPort}},
@@ -334,16 +368,27 @@ func trafficByTier() panel {
 	}
 }
 
-func changed() panel {
+// changes are what changed within the range shown: nodes and how many ports or
+// events of them.
+func changes() string {
 	kind := func(what, expr string) string {
 		return fmt.Sprintf(`label_replace(%s, "what", "%s", "", "")`, expr, what)
 	}
 	ports := func(record string) string {
 		return `count by (fabric, node) (changes(` + record + `{` + ofTier + `}[$__range]) > 0)`
 	}
+	return `(` + kind("reboots", named("fabric, node", ofTier, `changes(roce_node_boot_time_seconds[$__range]) > 0`)) +
+		` or ` + kind("PFC mask of ports", ports("port:roce_pfc_enabled:count")) +
+		` or ` + kind("MTU of ports", ports("port:roce_port_mtu_bytes")) +
+		` or ` + kind("ECN thresholds of queues", `count by (fabric, node) (`+named("fabric, node, port, queue", ofTier, `changes(roce_queue_ecn_threshold_bytes[$__range]) > 0`)+`)`) +
+		` or ` + kind("firmware of ports", firmwareChanges("fabric, node", "$__range")) +
+		` or ` + kind("links went down", `round(sum by (fabric, node) (`+named("fabric, node, port", ofTier, `increase(roce_port_link_down_events_total[$__range]) > 0`)+`))`) + `)`
+}
+
+func changed() panel {
 	return panel{
-		title: "What changed in this time", width: 6,
-		about: "Reboots, firmware, PFC masks, MTUs and ECN thresholds that changed within the range shown, and links that went down; with the number of ports or events. Widen the range to look further back.",
+		title: "Changes in this time", width: 6,
+		about: "Reboots, firmware, PFC masks, MTUs and ECN thresholds that changed within the range shown, and links that went down; with the number of ports or events. Normal: none. Widen the range to look further back.",
 		draw: grid{
 			sort: []sorting{{"Node", false}},
 			columns: []column{
@@ -353,16 +398,7 @@ func changed() panel {
 				{name: "fabric", heading: "Fabric", hidden: true},
 			},
 		},
-		asks: []ask{{
-			`topk(20, ` + kind("reboots", named("fabric, node", ofTier, `changes(roce_node_boot_time_seconds[$__range]) > 0`)) +
-				` or ` + kind("ports: PFC mask", ports("port:roce_pfc_enabled:count")) +
-				` or ` + kind("ports: MTU", ports("port:roce_port_mtu_bytes")) +
-				` or ` + kind("queues: ECN thresholds", `count by (fabric, node) (`+named("fabric, node, port, queue", ofTier, `changes(roce_queue_ecn_threshold_bytes[$__range]) > 0`)+`)`) +
-				` or ` + kind("ports: firmware", firmwareChanges("fabric, node", "$__range")) +
-				` or ` + kind("times a link went down", `round(sum by (fabric, node) (`+named("fabric, node, port", ofTier, `increase(roce_port_link_down_events_total[$__range]) > 0`)+`))`) + `)`,
-			"",
-			look{},
-		}},
+		asks:  []ask{{`topk(20, ` + changes() + `)`, "", look{}}},
 		value: value{none: "nothing"},
 	}
 }

@@ -35,7 +35,7 @@ func nicBoard() board {
 
 func hostPauses() panel {
 	return panel{
-		title: "Does it slow the fabric?", width: 4, draw: figures{both: true, column: true},
+		title: "Does it slow the fabric?", width: 5, draw: figures{both: true, column: true},
 		about: "For which share of the time the worst NIC of this host stops its switch, now. Normal: under 1 %. A host has no reason to stop its switch: look at PCIe, at its buffers and at the process that reads.",
 		asks: []ask{{
 			`topk(1, max by (port) (port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofPort + `, ` + ofPriority + `})) or (topk(1, max by (port) (label_replace(` +
@@ -51,7 +51,7 @@ func hostPaused() panel {
 	return panel{
 		title: "Is it slowed by the fabric?", width: 4, draw: figures{both: true, column: true},
 		about: "For which share of the time the worst NIC of this host is stopped by its switch, now. Normal: under 1 %. Then the cause is elsewhere: see the fabric.",
-		asks:  []ask{{`topk(1, max by (port) (` + pausedAnyhow(ofPort+", "+ofPriority) + `))`, "{{port}}", look{}}},
+		asks:  []ask{{`topk(1, max by (port, basis) (` + inUse(pausedAnyhow(ofPort+", "+ofPriority)) + `))`, "{{port}} {{basis}}", look{}}},
 		value: value{unit: "percentunit", decimals: ptr(1), steps: shareHot.steps, none: "unknown"},
 	}
 }
@@ -130,8 +130,8 @@ func nicTraffic() panel {
 		title: "Traffic", width: 8, draw: lines{},
 		about: "What each NIC sends and receives, and the speed of the slowest link. Normal in a job: all NICs alike. One below the others slows the whole job. A flat line far under the speed is a limit: of PCIe, of an MTU of 1500, of a rate.",
 		asks: []ask{
-			{worst(8, "port", mine("port", portRate("roce_port_transmit_bytes_total"))+` * 8`), "{{port}} sends", look{}},
-			{worst(8, "port", mine("port", portRate("roce_port_receive_bytes_total"))+` * 8`), "{{port}} receives", look{}},
+			{worst(8, "port", mine("port", portRate("roce_port_transmit_bytes_total"))+` * 8`), "{{port}} sends", outward},
+			{worst(8, "port", mine("port", portRate("roce_port_receive_bytes_total"))+` * 8`), "{{port}} receives", inward},
 			{`min(` + mine("port", `roce_port_speed_bytes_per_second{`+rawPort+`}`) + `) * 8`, "slowest link", look{color: neutral, dashed: true}},
 		},
 		value: bits,
@@ -143,8 +143,8 @@ func nicPaused() panel {
 		title: "Share of time paused", width: 8, draw: lines{},
 		about: "For how long each NIC is stopped by its switch, and for how long it stops that. Normal: under 1 %. A NIC that stops its switch is where a storm begins; one that is stopped is a victim.",
 		asks: []ask{
-			{worst(8, "port", `max by (port) (`+pausedAnyhow(ofPort+", "+ofPriority)+`)`), "{{port}} is paused by its switch", look{}},
-			{worst(8, "port", `max by (port) (port_priority:roce_pfc_pauses_peer:ratio_rate2m{`+ofPort+`, `+ofPriority+`})`), "{{port}} pauses its switch", look{}},
+			{worst(8, "port", `max by (port, basis) (`+inUse(pausedAnyhow(ofPort+", "+ofPriority))+`)`), "{{port}} is paused by its switch {{basis}}", inward},
+			{worst(8, "port", `max by (port) (port_priority:roce_pfc_pauses_peer:ratio_rate2m{`+ofPort+`, `+ofPriority+`})`), "{{port}} pauses its switch", outward},
 		},
 		value: value{unit: "percentunit", min: ptr(0), none: "not measured here"},
 	}
@@ -215,7 +215,7 @@ func byPriority() panel {
 		return `sum by (priority) (` + mine("port, priority", portRate("roce_nic_priority_"+which+"_bytes_total")+` * 8 > 1e6`) + `)`
 	}
 	return panel{
-		title: "Received, by priority", width: 8, draw: lines{stacked: true},
+		title: "Received, by priority", width: 8, draw: lines{},
 		about: "What all NICs of the host receive on each priority that has more than 1 Mbit/s. Normal: nearly all on the lossless one. RDMA on another priority is not protected: a wrong DSCP, or trust in the VLAN tag.",
 		asks:  []ask{{rates("receive"), "priority {{priority}}", look{}}},
 		value: value{unit: "bps", min: ptr(0), none: "these NICs do not tell"},
@@ -237,13 +237,17 @@ func nicDrops() panel {
 }
 
 func nicEvents() panel {
+	storms := func(severity string) string {
+		return worst(6, "port", mine("port", `increase(roce_nic_pause_storm_events_total{`+rawPort+`, severity="`+severity+`"}[$__rate_interval])`)+` > 0`)
+	}
 	return panel{
-		title: "Events in each interval", width: 8, draw: lines{bars: true},
+		title: "Events in each interval", width: 8, draw: lines{bars: true, stacked: true},
 		about: "Pause storms that a NIC found in itself, links that went down, and times that a receive buffer was nearly full. Normal: none. A storm error: the NIC gave up pausing and may drop; reset it.",
 		asks: []ask{
-			{worst(6, "port, severity", mine("port, severity", `increase(roce_nic_pause_storm_events_total{`+rawPort+`}[$__rate_interval])`)+` > 0`), "{{port}}: pause storm, {{severity}}", look{}},
-			{worst(6, "port", mine("port", `increase(roce_port_link_down_events_total{`+rawPort+`}[$__rate_interval])`)+` > 0`), "{{port}}: link down", look{}},
-			{worst(6, "port", mine("port", `increase(roce_nic_receive_buffer_high_events_total{`+rawPort+`}[$__rate_interval])`)+` > 0`), "{{port}}: buffer nearly full", look{}},
+			{storms("error"), "{{port}}: pause storm, error", look{color: bad, shades: true}},
+			{storms("warning"), "{{port}}: pause storm, warning", look{color: warning, shades: true}},
+			{worst(6, "port", mine("port", `increase(roce_port_link_down_events_total{`+rawPort+`}[$__rate_interval])`)+` > 0`), "{{port}}: link down", look{color: "purple", shades: true}},
+			{worst(6, "port", mine("port", `increase(roce_nic_receive_buffer_high_events_total{`+rawPort+`}[$__rate_interval])`)+` > 0`), "{{port}}: buffer nearly full", look{color: "blue", shades: true}},
 		},
 		value: value{unit: "short", min: ptr(0), none: "no events"},
 	}

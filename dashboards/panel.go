@@ -5,6 +5,7 @@ package dashboards
 import (
 	"fmt"
 	"math"
+	"regexp"
 
 	"github.com/grafana/grafana-foundation-sdk/go/bargauge"
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
@@ -31,6 +32,7 @@ type panel struct {
 	links []link // Where a click leads.
 	tiers bool   // Its series are tiers: each has its color everywhere.
 	least string // The shortest step; empty: the slowest interval of scrapes.
+	takes string // What its links take along beside time and data source: a choice that the board offers.
 }
 
 // An ask is a query of a panel.
@@ -43,6 +45,7 @@ type ask struct {
 // A look sets one series apart.
 type look struct {
 	color  string
+	shades bool // Of the color, one for each series.
 	dashed bool
 	value  *value // Its own.
 }
@@ -91,6 +94,7 @@ type (
 		right   bool    // The legend, as a table, on the right.
 		stacked bool    // One upon the other.
 		bars    bool    // Instead of lines.
+		log     bool    // The axis grows by powers of 10.
 		soft    float64 // The axis goes up to this at least; 0: as is usual for the unit.
 	}
 	// figures are numbers or names in large type.
@@ -169,7 +173,7 @@ func (p panel) build(id uint32, at dashboard.GridPos) (dashboard.Panel, error) {
 		built.FieldConfig = &dashboard.FieldConfigSource{}
 	}
 	p.value.set(&built.FieldConfig.Defaults)
-	built.FieldConfig.Defaults.Links = dataLinks(p.links)
+	built.FieldConfig.Defaults.Links = dataLinks(p.links, p.takes)
 	if built.FieldConfig.Overrides == nil {
 		built.FieldConfig.Overrides = []dashboard.DashboardFieldConfigSourceOverrides{}
 	}
@@ -213,6 +217,9 @@ func (p panel) drawn() (dashboard.Panel, error) {
 		case p.value.unit == "pps" || p.value.unit == "short":
 			b.AxisSoftMax(10)
 		}
+		if draw.log {
+			b.ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10))
+		}
 		if draw.stacked {
 			b.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal).Group("A")).FillOpacity(60)
 		}
@@ -232,7 +239,17 @@ func (p panel) drawn() (dashboard.Panel, error) {
 		if draw.column {
 			orientation = common.VizOrientationHorizontal
 		}
-		return stat.NewPanelBuilder().ReduceOptions(reduce).TextMode(mode).ColorMode(common.BigValueColorModeValue).GraphMode(common.BigValueGraphModeNone).
+		b := stat.NewPanelBuilder()
+		// Left to itself each panel has letters of another size, and many names tiny ones.
+		switch {
+		case draw.column && draw.names:
+			b.Text(common.NewVizTextDisplayOptionsBuilder().ValueSize(20))
+		case draw.column && len(p.asks) > 1:
+			b.Text(common.NewVizTextDisplayOptionsBuilder().TitleSize(14).ValueSize(24))
+		case draw.column:
+			b.Text(common.NewVizTextDisplayOptionsBuilder().TitleSize(14).ValueSize(32))
+		}
+		return b.ReduceOptions(reduce).TextMode(mode).ColorMode(common.BigValueColorModeValue).GraphMode(common.BigValueGraphModeNone).
 			JustifyMode(common.BigValueJustifyModeAuto).Orientation(orientation).WideLayout(true).ShowPercentChange(false).Build()
 	case gauges:
 		return bargauge.NewPanelBuilder().ReduceOptions(reduce).DisplayMode(common.BarGaugeDisplayModeBasic).ValueMode(common.BarGaugeValueModeText).
@@ -243,7 +260,7 @@ func (p panel) drawn() (dashboard.Panel, error) {
 			ShowValue(common.VisibilityModeNever).RowHeight(0.85).MergeValues(true).AlignValue(common.TimelineValueAlignmentLeft).LineWidth(0).FillOpacity(80).NeverSpanNulls().Build()
 	case heat:
 		return heatmap.NewPanelBuilder().Calculate(false).CellGap(1).ShowValue(common.VisibilityModeNever).
-			Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).Scheme("Oranges").Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.5).Steps(64).Reverse(false).Min(0)).
+			Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).Scheme("Cool").Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.5).Steps(64).Reverse(false).Min(0)).
 			YAxis(heatmap.NewYAxisConfigBuilder().Unit(p.value.unit).AxisPlacement(common.AxisPlacementLeft).Reverse(false)).
 			CellValues(heatmap.NewCellValuesBuilder().Unit("short").Decimals(0)).
 			FilterValues(heatmap.NewFilterValueRangeBuilder().Le(1e-9)).
@@ -251,12 +268,12 @@ func (p panel) drawn() (dashboard.Panel, error) {
 	case prose:
 		return text.NewPanelBuilder().Mode(text.TextModeMarkdown).Content(draw.markdown).Build()
 	case grid:
-		return draw.drawn(len(p.asks))
+		return draw.drawn(len(p.asks), p.takes)
 	}
 	return dashboard.Panel{}, fmt.Errorf("%T is not drawn", p.draw)
 }
 
-func (g grid) drawn(asks int) (dashboard.Panel, error) {
+func (g grid) drawn(asks int, takes string) (dashboard.Panel, error) {
 	sorts := make([]cog.Builder[common.TableSortByFieldState], len(g.sort))
 	for i, s := range g.sort {
 		sorts[i] = common.NewTableSortByFieldStateBuilder().DisplayName(s.heading).Desc(s.down)
@@ -280,7 +297,7 @@ func (g grid) drawn(asks int) (dashboard.Panel, error) {
 		for _, name := range names {
 			index[name], rename[name] = i, c.heading
 		}
-		if properties := c.properties(); len(properties) > 0 {
+		if properties := c.properties(takes); len(properties) > 0 {
 			b.OverrideByName(c.heading, properties)
 		}
 	}
@@ -299,7 +316,7 @@ func (g grid) drawn(asks int) (dashboard.Panel, error) {
 	return b.Build()
 }
 
-func (c column) properties() []dashboard.DynamicConfigValue {
+func (c column) properties(takes string) []dashboard.DynamicConfigValue {
 	var all []dashboard.DynamicConfigValue
 	add := func(id string, value any) { all = append(all, dashboard.DynamicConfigValue{Id: id, Value: value}) }
 	if c.hidden {
@@ -340,7 +357,7 @@ func (c column) properties() []dashboard.DynamicConfigValue {
 		add("custom.align", "left")
 	}
 	if len(c.links) > 0 {
-		add("links", dataLinks(c.links))
+		add("links", dataLinks(c.links, takes))
 	}
 	return all
 }
@@ -348,7 +365,11 @@ func (c column) properties() []dashboard.DynamicConfigValue {
 func (l look) properties() []dashboard.DynamicConfigValue {
 	var all []dashboard.DynamicConfigValue
 	if l.color != "" {
-		all = append(all, dashboard.DynamicConfigValue{Id: "color", Value: dashboard.FieldColor{Mode: dashboard.FieldColorModeIdFixed, FixedColor: &l.color}})
+		mode := dashboard.FieldColorModeIdFixed
+		if l.shades {
+			mode = dashboard.FieldColorModeIdShades
+		}
+		all = append(all, dashboard.DynamicConfigValue{Id: "color", Value: dashboard.FieldColor{Mode: mode, FixedColor: &l.color}})
 	}
 	if l.dashed {
 		all = append(all,
@@ -358,7 +379,7 @@ func (l look) properties() []dashboard.DynamicConfigValue {
 			dashboard.DynamicConfigValue{Id: "custom.fillOpacity", Value: 0})
 	}
 	if l.value != nil {
-		all = append(all, column{value: l.value}.properties()...)
+		all = append(all, column{value: l.value}.properties("")...)
 	}
 	return all
 }
@@ -417,9 +438,15 @@ func (v value) set(f *dashboard.FieldConfig) {
 	}
 }
 
-func dataLinks(links []link) []dashboard.DashboardLink {
+// detailed are the dashboards that offer a choice of priorities, and to which links lead.
+var detailed = regexp.MustCompile(`^/d/roce-(switch|port|nic)\?`)
+
+func dataLinks(links []link, takes string) []dashboard.DashboardLink {
 	var all []dashboard.DashboardLink
 	for _, l := range links {
+		if detailed.MatchString(l.url) {
+			l.url += takes
+		}
 		built, err := dashboard.NewDashboardLinkBuilder(l.title).Type(dashboard.DashboardLinkTypeLink).Url(l.url).Build()
 		if err == nil {
 			all = append(all, built)

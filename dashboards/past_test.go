@@ -61,7 +61,7 @@ var exporterOnce = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "roce_exporter")
-	out, err := exec.Command("go", "build", "-o", path, "roce_exporter").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags", "-X github.com/prometheus/common/version.Version=1.0.0", "-o", path, "roce_exporter").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("go build: %w: %s", err, out)
 	}

@@ -2,7 +2,10 @@
 
 package dashboards
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // instances finds how a node is scraped: raw series carry no node, and asking
 // for all of a fabric to keep one node's would be slow.
@@ -23,9 +26,20 @@ var (
 	otherEnd = end{"$peer $peer_port", `fabric=~"$fabric", node=~"$peer"`, `fabric=~"$fabric", node=~"$peer", port=~"$peer_port"`, `instance=~"$peer_instance", port=~"$peer_port"`}
 )
 
+// What comes to an end and what it sends have the same colors everywhere, with
+// a shade for each priority.
+var (
+	inward  = look{color: "blue", shades: true}
+	outward = look{color: "purple", shades: true}
+)
+
 // rate is the rate of a raw counter of this end.
 func (e end) rate(counter, more string) string {
-	return fmt.Sprintf(`rate(%s{%s}[$__rate_interval])`, counter, with(e.raw, more))
+	rate := fmt.Sprintf(`rate(%s{%s}[$__rate_interval])`, counter, with(e.raw, more))
+	if strings.HasPrefix(counter, "roce_nic_") { // No switch has it.
+		return rate
+	}
+	return counting(rate)
 }
 
 // named gives raw series the name of the end's node, and keeps the labels.
@@ -57,7 +71,7 @@ func portBoard() board {
 		},
 		rows: []row{
 			{height: 4, panels: []panel{isPaused(), pauses(), linkState(), lostOnLink()}},
-			pair(6, endPaused), pair(6, endFrames), pair(6, endTraffic), pair(6, endBuffers), pair(5, endWaits), pair(5, endMarks), pair(6, endErrors),
+			pair(6, endPaused), pair(6, endFrames), pair(6, endTraffic), pair(6, endBuffers), pair(5, endLimits), pair(5, endMarks), pair(6, endErrors),
 			{height: 11, panels: []panel{endsCompared()}},
 		},
 	}
@@ -67,7 +81,7 @@ func isPaused() panel {
 	return panel{
 		title: "$peer pauses $node $port", width: 6, draw: figures{both: true, column: true},
 		about: "For which share of the time this port may not send, because the other end has stopped it, now. Normal: under 1 %. If it is much, look at the other end: what does it wait for?",
-		asks:  []ask{{`topk(3, max by (priority) (` + inUse(pausedAnyhow(ofPort+", "+ofPriority)) + `))`, "of the time, priority {{priority}}", look{}}},
+		asks:  []ask{{`topk(3, max by (priority, basis) (` + inUse(pausedAnyhow(ofPort+", "+ofPriority)) + `))`, "of the time, priority {{priority}} {{basis}}", look{}}},
 		value: value{unit: "percentunit", decimals: ptr(1), steps: shareHot.steps, none: "unknown"},
 	}
 }
@@ -83,28 +97,34 @@ func pauses() panel {
 
 func linkState() panel {
 	speed := func(e end) string {
-		return e.named("node", `roce_port_speed_bytes_per_second{`+e.raw+`}`) + ` * 8`
+		return orUnknown(`max(` + e.named("node", `roce_port_speed_bytes_per_second{`+e.raw+`}`) + `) * 8`)
 	}
 	return panel{
 		title: "Speed of the link", width: 6, draw: figures{both: true, column: true},
 		about: "What each end runs at. Normal: both the same, and what was bought. Unknown: the link is down, or the end is not scraped. A link at half its speed has lost lanes: its cable or optic.",
-		asks:  []ask{{speed(thisEnd), "{{node}}", look{}}, {speed(otherEnd), "{{node}}", look{}}},
+		asks:  []ask{{speed(thisEnd), "$node", look{}}, {speed(otherEnd), "$peer", look{}}},
 		value: value{unit: "bps", steps: []step{{0, neutral}}, none: "unknown"},
 	}
 }
 
+// orUnknown says so beside others that are known; expr has no labels.
+func orUnknown(expr string) string { return expr + ` or vector(NaN)` }
+
 func lostOnLink() panel {
 	dropped := func(e end) string {
-		return `(sum(port:roce_lossless_dropped_packets:increase5m{` + e.recorded + `}) or sum(` + e.named("node, port, priority", `increase(roce_nic_priority_dropped_packets_total{`+e.raw+`}[5m])`) + `)` +
-			` or 0 * count(port_queue:roce_queue_lossless:info{` + e.recorded + `}))`
+		return orUnknown(`sum(port:roce_lossless_dropped_packets:increase5m{` + e.recorded + `}) or sum(` + e.named("node, port, priority", `increase(roce_nic_priority_dropped_packets_total{`+e.raw+`}[5m])`) + `)` +
+			` or 0 * count(port_queue:roce_queue_lossless:info{` + e.recorded + `} unless on (fabric, node) ` + frozen + `)`)
 	}
-	damaged := `sum(` + thisEnd.named("node", `increase(roce_port_receive_crc_errors_total{`+thisEnd.raw+`}[5m])`) + ` or ` + otherEnd.named("node", `increase(roce_port_receive_crc_errors_total{`+otherEnd.raw+`}[5m])`) + `)`
+	checksums := func(e end) string {
+		return e.named("node", counting(`increase(roce_port_receive_crc_errors_total{`+e.raw+`}[5m])`))
+	}
 	return panel{
 		title: "Lost in the last 5 minutes", width: 6, draw: figures{column: true},
-		about: "Packets that were dropped on lossless priorities at either end, and frames that arrived with a wrong checksum. Normal: 0. Drops: headroom, or PFC is on at one end only. Checksums: clean or replace the cable.",
+		about: "Packets that were dropped on lossless priorities at either end, and frames that arrived with a wrong checksum at those ends that tell. Normal: 0. Drops: headroom, or PFC is on at one end only. Checksums: clean or replace the cable.",
 		asks: []ask{
-			{`sum(label_replace(` + dropped(thisEnd) + `, "end", "this", "", "") or label_replace(` + dropped(otherEnd) + `, "end", "other", "", ""))`, "dropped at both ends", look{}},
-			{damaged, "damaged on the way", look{}},
+			{dropped(thisEnd), "dropped by $node", look{}},
+			{dropped(otherEnd), "dropped by $peer", look{}},
+			{orUnknown(`sum(` + checksums(thisEnd) + ` or ` + checksums(otherEnd) + `)`), "damaged on the way", look{}},
 		},
 		value: noneBad,
 	}
@@ -118,8 +138,8 @@ func endPaused(e, other end) panel {
 		title: e.who + ": share of time paused", draw: lines{},
 		about: "As " + e.who + " measures it: for how long it is stopped by " + other.who + ", and for how long it stops that. Normal: under 1 %. No line: this end does not measure it; see the frames below.",
 		asks: []ask{
-			{direction("receive"), "is paused by " + other.who + ", priority {{priority}}", look{}},
-			{direction("transmit"), "pauses " + other.who + ", priority {{priority}}", look{}},
+			{direction("receive"), "is paused by " + other.who + ", priority {{priority}}", inward},
+			{direction("transmit"), "pauses " + other.who + ", priority {{priority}}", outward},
 		},
 		value: value{unit: "percentunit", min: ptr(0), none: "not measured at this end"},
 	}
@@ -133,9 +153,9 @@ func endFrames(e, other end) panel {
 		title: e.who + ": pause frames", draw: lines{},
 		about: "PFC frames a second for each priority that has any. Received frames stop this end, sent ones stop the other. How long a frame stops is not said: see the share of time. Normal: none, or bursts.",
 		asks: []ask{
-			{frames("receive"), "received from " + other.who + ", priority {{priority}}", look{}},
-			{frames("transmit"), "sent to " + other.who + ", priority {{priority}}", look{}},
-			{e.named("node", e.rate("roce_pause_receive_frames_total", "")) + ` > 0`, "received, all priorities (802.3x)", look{}},
+			{frames("receive"), "received from " + other.who + ", priority {{priority}}", inward},
+			{frames("transmit"), "sent to " + other.who + ", priority {{priority}}", outward},
+			{e.named("node", e.rate("roce_pause_receive_frames_total", "")) + ` > 0`, "received, all priorities (802.3x)", look{color: warning}},
 		},
 		value: value{unit: "pps", min: ptr(0), none: "no pause frames, or not counted"},
 	}
@@ -146,50 +166,59 @@ func endTraffic(e, _ end) panel {
 		return e.named("node", e.rate("roce_port_"+which+"_bytes_total", "")) + ` * 8`
 	}
 	priority := func(which string) string {
-		return e.named("priority", e.rate("roce_nic_priority_"+which+"_bytes_total", ofPriority)) + ` * 8 > 0`
+		return e.named("priority", e.rate("roce_nic_priority_"+which+"_bytes_total", ofPriority)) + ` * 8 > 1e6`
 	}
 	queue := e.named("priority", `max by (instance, job, port, queue) (`+e.rate("roce_queue_bytes_total", "")+`) * on (instance, job, port, queue) group_right () roce_queue_lossless{`+with(e.raw, ofPriority)+`}`) + ` * 8`
 	return panel{
 		title: e.who + ": traffic", draw: lines{},
-		about: "What the port sends and receives in all, and on the priorities that are counted: all of a NIC, the lossless ones of a switch. Normal: nearly all of it on the lossless priority. What is missing at the other end was lost on the way.",
+		about: "What the port sends and receives in all, and on the priorities that are counted: those of a NIC with more than 1 Mbit/s, the lossless ones of a switch. Normal: nearly all of it on the lossless priority. What is missing at the other end was lost on the way.",
 		asks: []ask{
-			{total("transmit"), "sent", look{}},
-			{total("receive"), "received", look{}},
-			{priority("transmit"), "sent on priority {{priority}}", look{}},
-			{priority("receive"), "received on priority {{priority}}", look{}},
-			{queue, "sent on priority {{priority}}", look{}},
+			{total("transmit"), "sent", outward},
+			{total("receive"), "received", inward},
+			{priority("transmit"), "sent on priority {{priority}}", outward},
+			{priority("receive"), "received on priority {{priority}}", inward},
+			{queue, "sent on priority {{priority}}", outward},
 		},
 		value: bits,
 	}
 }
 
+// lossless gives what is of a queue or group (index) its lossless priority.
+func (e end) lossless(index, expr string) string {
+	return e.named("priority", `max by (instance, job, port, `+index+`) `+counting(expr)+` * on (instance, job, port, `+index+`) group_right () roce_`+index+`_lossless{`+e.raw+`}`)
+}
+
 func endBuffers(e, _ end) panel {
-	lossless := func(metric, index string) string {
-		return e.named("priority", `max by (instance, job, port, `+index+`) (`+metric+`{`+e.raw+`, window="periodic"}) * on (instance, job, port, `+index+`) group_right () roce_`+index+`_lossless{`+e.raw+`}`)
+	watermark := func(index string) string {
+		return e.lossless(index, `roce_`+index+`_watermark_bytes{`+e.raw+`, window="periodic"}`)
 	}
 	return panel{
 		title: e.who + ": buffer in use", draw: lines{},
-		about: "The most that waited in each lossless queue and group since the last reset of the watermark, and the headroom: what arrived after this end said stop. At the dashed line the next packet is dropped. Normal: far below. A host has none of this.",
+		about: "The most that waited to be sent in each lossless queue, and that was received in each lossless group and not yet sent, since the last reset of the watermark. Normal: up to some hundred KiB. A queue with megabytes waits for the other end; a group with megabytes makes this end pause the other. A host has none of this.",
 		asks: []ask{
-			{lossless("roce_queue_watermark_bytes", "queue"), "waits to be sent, priority {{priority}}", look{}},
-			{lossless("roce_pg_watermark_bytes", "pg"), "was received, priority {{priority}}", look{}},
-			{lossless("roce_pg_headroom_watermark_bytes", "pg"), "headroom in use, priority {{priority}}", look{}},
-			{e.named("priority", `roce_pg_headroom_size_bytes{`+e.raw+`} * on (instance, job, port, pg) group_right () roce_pg_lossless{`+e.raw+`}`), "headroom that there is, priority {{priority}}", look{color: bad, dashed: true}},
+			{watermark("queue"), "waits to be sent, priority {{priority}}", outward},
+			{watermark("pg"), "was received, priority {{priority}}", inward},
 		},
 		value: value{unit: "bytes", min: ptr(0), none: "no queues are known here: a host, or not polled"},
 	}
 }
 
-func endWaits(e, _ end) panel {
+func endLimits(e, _ end) panel {
 	return panel{
-		title: e.who + ": stalled or discarded", draw: lines{},
-		about: "Of a NIC: the share of time in which PCIe did not take or give data. Of a switch: the share of packets that it discarded. A NIC that pauses its switch and waits for PCIe is slow inside its host. Normal: near 0.",
+		title: e.who + ": headroom, PCIe, discards", draw: lines{},
+		about: "Of a switch: the share of its headroom that was used, which is what arrived after it said stop; at 100 % the next packet is dropped. And the share of packets that it discarded. Of a NIC: the share of time in which PCIe did not take or give data: a NIC that pauses its switch and waits for PCIe is slow inside its host. Normal: headroom under 50 %, the others near 0.",
 		asks: []ask{
-			{e.named("operation", `roce_pcie_stall_ratio{`+e.raw+`}`), "PCIe {{operation}} stalled", look{}},
+			{
+				e.lossless("pg", `roce_pg_headroom_watermark_bytes{`+e.raw+`, window="periodic"} / on (instance, job, port, pg) group_left () (roce_pg_headroom_size_bytes{`+e.raw+`} > 0)`),
+				"headroom in use, priority {{priority}}",
+				look{color: "blue"},
+			},
+			{e.named("operation", `roce_pcie_stall_ratio{`+e.raw+`, operation="read"}`), "PCIe {{operation}} stalled", look{color: "purple"}},
+			{e.named("operation", `roce_pcie_stall_ratio{`+e.raw+`, operation="write"}`), "PCIe {{operation}} stalled", look{color: "yellow"}},
 			{
 				e.named("node", e.rate("roce_port_transmit_discarded_packets_total", "")+` / (`+e.rate("roce_port_transmit_packets_total", "")+` > 0)`),
 				"packets discarded",
-				look{},
+				look{color: bad},
 			},
 		},
 		value: value{unit: "percentunit", min: ptr(0), none: "not measured at this end"},

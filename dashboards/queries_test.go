@@ -59,13 +59,28 @@ var situations = []situation{
 	{"loss", 30 * time.Minute, incidents("nic-storm@10m", "lossless-drops@10m", "crc-errors@10m", "nic-drops@10m"), map[string]map[string]string{
 		"roce-fabric": nil, "roce-switch": {"node": "leaf1"}, "roce-port": {"node": "leaf1", "port": "Ethernet24"}, "roce-nic": {"node": "gpu03"},
 	}, false},
-	{"settings", 30 * time.Minute, incidents("mask-lost@5m", "mtu-host@5m", "half-speed@10m", "trust-pcp@10m", "firmware-skew@10m", "cnp-firmware@10m", "ecn-too-late@12m"), map[string]map[string]string{
+	{"settings", 30 * time.Minute, incidents("mask-lost@8m", "mtu-host@8m", "half-speed@10m", "trust-pcp@10m", "firmware-skew@10m", "cnp-firmware@10m", "ecn-too-late@12m"), map[string]map[string]string{
 		"roce-compliance": nil, "roce-nic": {"node": "gpu08"}, "roce-fabric": nil,
 	}, false},
-	{"monitoring", 30 * time.Minute, incidents("exporter-gone@10m", "orchagent-dead@10m", "clock-skew@5m", "ecn-counters-off@10m"), map[string]map[string]string{
-		"roce-exporter": nil, "roce-fabric": nil, "roce-switch": {"node": "leaf2"},
+	{"links", 25 * time.Minute, incidents("pcie-downgraded@8m", "link-flaps@8m", "crc-errors@8m", "neighbor-missing@8m", "fdb-empty@8m"), map[string]map[string]string{
+		"roce-compliance": nil, "roce-nic": {"node": "gpu13"}, "roce-port": {"node": "leaf1", "port": "Ethernet16"}, "roce-switch": {"node": "leaf1"},
 	}, false},
-	{"quarter", 40 * 24 * time.Hour, incidents("pause-creep@24h", "cnp-firmware@600h"), map[string]map[string]string{"roce-review": {"node": "leaf1"}}, true},
+	{"policy", 25 * time.Minute, incidents("mask-missing@8m", "mtu-switch@8m", "dscp-mismatch@8m", "watchdog-off@8m", "gid-missing@8m", "device-renamed@8m"), map[string]map[string]string{
+		"roce-compliance": nil, "roce-switch": {"node": "leaf1"}, "roce-fabric": nil,
+	}, false},
+	{"silence", 25 * time.Minute, incidents("exporter-gone@10m", "ecn-counters-off@10m"), map[string]map[string]string{
+		"roce-exporter": nil, "roce-fabric": nil, "roce-port": {"node": "leaf3", "port": "Ethernet12"}, "roce-nic": {"node": "gpu12"},
+	}, false},
+	{"frozen", 25 * time.Minute, incidents("orchagent-dead@10m", "slow-receiver@8m"), map[string]map[string]string{
+		"roce-exporter": nil, "roce-fabric": nil, "roce-switch": {"node": "leaf2"}, "roce-port": {"node": "leaf2", "port": "Ethernet4"},
+	}, false},
+	{"clock", 25 * time.Minute, incidents("clock-skew@8m", "control-plane-down@10m"), map[string]map[string]string{
+		"roce-exporter": nil, "roce-switch": {"node": "leaf1"},
+	}, false},
+	{"quiet-quarter", 30 * 24 * time.Hour, nil, map[string]map[string]string{"roce-review": {"node": "leaf1"}}, true},
+	{"creeping-quarter", 40 * 24 * time.Hour, incidents("pause-creep@24h", "cnp-firmware@600h"), map[string]map[string]string{"roce-review": {"node": "leaf1"}}, true},
+	{"marking-quarter", 30 * 24 * time.Hour, incidents("ecn-too-early@400h"), map[string]map[string]string{"roce-review": {"node": "leaf1"}}, true},
+	{"pausing-quarter", 30 * 24 * time.Hour, incidents("pause-elevated@300h", "exporter-gone@500h"), map[string]map[string]string{"roce-review": {"node": "gpu04"}}, true},
 }
 
 // TestQueries asks all that the dashboards ask a real Prometheus that is full of
@@ -166,6 +181,9 @@ func (p *past) look(t *testing.T, r read, chosen map[string]string) []string {
 					t.Errorf("%s: %s %s takes %v, a trivial query %v", r.UID, panel.Title, target.RefID, time.Since(began), limit/1000)
 				}
 			}
+			for _, label := range panel.lacks(got) {
+				t.Errorf("%s: %s %s has %s, which is no column", r.UID, panel.Title, target.RefID, label)
+			}
 			if len(got) == 0 {
 				empty = append(empty, target.RefID)
 			}
@@ -188,6 +206,27 @@ func (p *past) look(t *testing.T, r read, chosen map[string]string) []string {
 		}
 	}
 	return nothing
+}
+
+// lacks are the labels of an answer that the columns of a table do not expect:
+// Grafana would show them all the same, under their own names.
+func (p readPanel) lacks(got []result) []string {
+	var labels []string
+	for _, transformation := range p.Transformations {
+		known, organizes := transformation.Options["indexByName"].(map[string]any)
+		if !organizes {
+			continue
+		}
+		for _, series := range got {
+			for label := range series.Metric {
+				if _, found := known[label]; !found {
+					labels = append(labels, label)
+				}
+			}
+		}
+	}
+	slices.Sort(labels)
+	return slices.Compact(labels)
 }
 
 func (p *past) once(t *testing.T, query string, instant bool, step time.Duration) ([]result, error) {
@@ -237,8 +276,8 @@ func interpolate(text string, values map[string]string) string {
 
 // preview draws the dashboards and fails on what the drawing complains about.
 // The preview is no part of the repository: ROCE_SHARED names the folder that
-// has it. Each is drawn once, with something to see; with -pictures all are, in
-// every situation.
+// has it. Each is drawn once, with something to see, in dark and in light; with
+// -pictures all are, in every situation.
 func (p *past) preview(t *testing.T, s situation, boards map[string]read, nothing, done map[string]bool) {
 	t.Helper()
 	shared := os.Getenv("ROCE_SHARED")
@@ -261,7 +300,11 @@ func (p *past) preview(t *testing.T, s situation, boards map[string]read, nothin
 		}
 		picture := filepath.Join(dir, uid+"-"+s.name+"-"+theme+".png")
 		milliseconds := func(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
-		out, err := exec.CommandContext(t.Context(), script, name, p.url, milliseconds(p.from), milliseconds(p.to), picture, theme).CombinedOutput()
+		from := p.from
+		if !s.review {
+			from = from.Add(warm)
+		}
+		out, err := exec.CommandContext(t.Context(), script, name, p.url, milliseconds(from), milliseconds(p.to), picture, theme).CombinedOutput()
 		drawn := false
 		for scanner := bufio.NewScanner(strings.NewReader(string(out))); scanner.Scan(); {
 			line := scanner.Text()
@@ -280,15 +323,19 @@ func (p *past) preview(t *testing.T, s situation, boards map[string]read, nothin
 		}
 	}
 	for _, uid := range slices.Sorted(maps.Keys(s.boards)) {
-		if *pictures != "" || !done[uid] && s.name != "quiet" {
+		first := !done[uid] && !strings.HasPrefix(s.name, "quiet")
+		if first || *pictures != "" {
 			draw(uid, "dark")
+		}
+		if first {
+			draw(uid, "light")
 			done[uid] = true
 		}
 	}
-	if s.name == "slow-receiver" && *pictures != "" {
-		draw("roce-fabric", "light")
-	}
 }
+
+// warm is how long rates need until they are of a full window.
+const warm = 5 * time.Minute
 
 // chosen sets the current values of variables, as a link would.
 func chosen(t *testing.T, text string, values map[string]string) []byte {

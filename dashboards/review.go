@@ -10,20 +10,21 @@ type indicator struct {
 	floor                    string // Below it a change means nothing.
 	about                    string
 	soft                     float64 // What the axis shows at least.
+	color                    string  // Of its lines; empty: those of the tiers.
 }
 
 var (
 	reviewPaused = indicator{
 		"Share of time paused", `tier:roce_pfc_paused:avg_ratio_rate5m{` + ofTier + `}`, "fabric, tier", "{{tier}}", "0.001",
-		"Mean over all ports of a tier. Normal: under 0.1 %, and level. A slow rise over weeks is what nobody sees from day to day.", 0.002,
+		"Mean over all ports of a tier. Normal: under 0.1 %, and level. A slow rise over weeks is what nobody sees from day to day.", 0.002, "",
 	}
 	reviewMarked = indicator{
 		"Share of packets marked (ECN)", `tier:roce_queue_ecn_marked:ratio_rate5m{` + ofTier + `}`, "fabric, tier", "{{tier}}", "0.0005",
-		"Marks for each packet of the lossless queues of a tier. Normal: under 1 %, and level. Rises with load; rises without: thresholds or balance.", 0.002,
+		"Marks for each packet of the lossless queues of a tier. Normal: under 1 %, and level. Rises with load; rises without: thresholds or balance.", 0.002, "",
 	}
 	reviewCNP = indicator{
 		"Notifications per packet (CNP)", `fabric:roce_cnp_sent_per_packet:ratio_rate5m{` + ofFabric + `}`, "fabric", "{{fabric}}", "0.00001",
-		"CNPs for each RDMA packet received. Normal: level. A step: a firmware, or a new kind of job.", 0.001,
+		"CNPs for each RDMA packet received. Normal: level. A step: a firmware, or a new kind of job.", 0.001, "blue",
 	}
 )
 
@@ -74,8 +75,8 @@ func (i indicator) daily() panel {
 		title: i.name + ", day by day", width: 15, draw: lines{soft: i.soft}, tiers: true, least: "6h",
 		about: "The mean of the day before each point, and the same a week earlier (dashed). " + i.about + " A hole: nothing was recorded.",
 		asks: []ask{
-			{day(""), i.legend, look{}},
-			{day(" offset 7d"), i.legend + ", a week earlier", look{dashed: true}},
+			{day(""), i.legend, look{color: i.color, shades: true}},
+			{day(" offset 7d"), i.legend + ", a week earlier", look{color: i.color, shades: true, dashed: true}},
 		},
 		value: value{unit: "percentunit", min: ptr(0), none: "nothing was recorded"},
 	}

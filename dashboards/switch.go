@@ -26,7 +26,7 @@ func switchBoard() board {
 
 func whichNode(role, legend string) panel {
 	return panel{
-		title: "What is $node?", width: 5, draw: figures{names: true},
+		title: "What is $node?", width: 4, draw: figures{names: true},
 		about: "Model and software of the node, as it says itself. Normal: what the inventory says, and the same on all nodes of a kind. Unknown: its exporter does not answer.",
 		asks:  []ask{{`max by (hwsku, platform, os_version) (roce_node_info{` + raw + `, role="` + role + `"})`, legend, look{}}},
 		value: value{steps: []step{{0, neutral}}, none: "unknown"},
@@ -68,7 +68,7 @@ func portsPaused() panel {
 func portsPausing() panel {
 	pauses := `port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofNode + `, ` + ofPriority + `}`
 	return panel{
-		title: "Pauses others", width: 3, draw: figures{both: true, column: true},
+		title: "Pauses others", width: 4, draw: figures{both: true, column: true},
 		about: "Ports through which this switch pauses its neighbour for more than 2 % of the time, as the neighbour measures it. If nobody pauses this switch, the cause is here: its buffers, its full queue, its speed.",
 		asks:  []ask{{`count(group by (port) (` + pauses + ` > 0.02)) or 0 * count(` + pauses + `)`, "ports", look{}}},
 		value: value{decimals: ptr(0), steps: []step{{0, good}, {1, warning}}, none: "unknown"},
@@ -80,8 +80,8 @@ func switchLost() panel {
 		title: "What is lost?", width: 4, draw: figures{column: true},
 		about: "Packets that lossless queues and groups of this switch dropped in 5 minutes, and storms that its watchdog found in an hour. Normal: 0. A watchdog drops on purpose.",
 		asks: []ask{
-			{`sum(port:roce_lossless_dropped_packets:increase5m{` + ofNode + `}) or 0 * count(port_queue:roce_queue_lossless:info{` + ofNode + `})`, "lossless packets in 5 min", look{}},
-			{`round(sum(` + mine("port, queue", `increase(roce_pfcwd_storms_detected_total{`+raw+`}[1h])`) + `))`, "watchdog storms in 1 h", look{}},
+			{`sum(port:roce_lossless_dropped_packets:increase5m{` + ofNode + `}) or 0 * count(port_queue:roce_queue_lossless:info{` + ofNode + `} unless on (fabric, node) ` + frozen + `)`, "packets in 5 min", look{}},
+			{`round(sum(` + mine("port, queue", counting(`increase(roce_pfcwd_storms_detected_total{`+raw+`}[1h])`)) + `))`, "storms in 1 h", look{}},
 		},
 		value: noneBad,
 	}
@@ -96,18 +96,19 @@ func switchPorts() panel {
 		draw: grid{
 			sort: []sorting{{"Is paused", true}, {"Pauses it", true}},
 			columns: []column{
-				{name: "port", heading: "Port", width: 140, links: []link{toPort}},
-				{name: "peer", heading: "Neighbour", width: 130, links: []link{toPeer}},
-				{name: "peer_port", heading: "Its port", width: 140, links: []link{toPeer}},
-				{name: "A", heading: "State", width: 85, value: &yes},
-				{name: "B", heading: "Speed", width: 100, value: &value{unit: "bps", none: "unknown"}},
-				{name: "C", heading: "MTU", width: 85, value: &value{unit: "none", none: "unknown"}},
-				{name: "D", heading: "Lossless priorities", width: 150, value: &value{unit: "none", decimals: ptr(0), none: "unknown", steps: []step{{0, bad}, {1, neutral}}}},
-				{name: "E", heading: "Is paused", width: 110, value: noneUnknown(shareHot)},
-				{name: "F", heading: "Pauses it", width: 110, value: noneUnknown(shareHot)},
-				{name: "G", heading: "ECN marks", width: 110, value: noneUnknown(value{unit: "percentunit", decimals: ptr(2), steps: []step{{0, good}, {0.01, notice}, {0.03, warning}}})},
-				{name: "H", heading: "Sends", width: 110, value: &value{unit: "bps", none: "unknown"}},
-				{name: "I", heading: "Lost, lossless", width: 130, value: &loss},
+				{name: "port", heading: "Port", width: 120, links: []link{toPort}},
+				{name: "peer", heading: "Neighbour", width: 110, links: []link{toPeer}},
+				{name: "peer_port", heading: "Its port", width: 120, links: []link{toPeer}},
+				{name: "A", heading: "State", width: 70, value: &yes},
+				{name: "B", heading: "Speed", width: 95, value: &value{unit: "bps", none: "unknown"}},
+				{name: "C", heading: "MTU", width: 70, value: &value{unit: "none", none: "unknown"}},
+				{name: "D", heading: "Lossless priorities", width: 145, value: &value{unit: "none", decimals: ptr(0), none: "unknown", steps: []step{{0, bad}, {1, neutral}}}},
+				{name: "E", heading: "Is paused", width: 95, value: noneUnknown(shareHot)},
+				{name: "basis", heading: "Known by", width: 125},
+				{name: "F", heading: "Pauses it", width: 95, value: noneUnknown(shareHot)},
+				{name: "G", heading: "ECN marks", width: 95, value: noneUnknown(value{unit: "percentunit", decimals: ptr(2), steps: []step{{0, good}, {0.01, notice}, {0.03, warning}}})},
+				{name: "H", heading: "Sends", width: 100, value: &value{unit: "bps", none: "unknown"}},
+				{name: "I", heading: "Lost, lossless", width: 115, value: &loss},
 				{name: "J", heading: "Damaged", value: &loss},
 				{name: "fabric", heading: "Fabric", hidden: true},
 				{name: "node", heading: "Node", hidden: true},
@@ -118,12 +119,12 @@ func switchPorts() panel {
 			{mine("fabric, node, port", `roce_port_speed_bytes_per_second{`+raw+`, port=~"$port"}`) + ` * 8`, "", look{}},
 			{`max by (fabric, node, port) (port:roce_port_mtu_bytes{` + ofPort + `})`, "", look{}},
 			{`max by (fabric, node, port) (port:roce_pfc_enabled:count{` + ofPort + `})`, "", look{}},
-			{`max by (fabric, node, port) (` + pausedAnyhow(ofPort+", "+ofPriority) + `)`, "", look{}},
+			{`max by (fabric, node, port, basis) (topk by (fabric, node, port) (1, ` + spoken(pausedAnyhow(ofPort+", "+ofPriority)) + `))`, "", look{}},
 			{`max by (fabric, node, port) (port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofPort + `, ` + ofPriority + `})`, "", look{}},
 			{`max by (fabric, node, port) (port_queue:roce_queue_ecn_marked:ratio_rate5m{` + ofPort + `})`, "", look{}},
 			{`max by (fabric, node, port) (port:roce_port_transmit_bytes:rate5m{` + ofPort + `}) * 8`, "", look{}},
-			{`sum by (fabric, node, port) (port:roce_lossless_dropped_packets:increase5m{` + ofPort + `}) or 0 * group by (fabric, node, port) (port_queue:roce_queue_lossless:info{` + ofPort + `})`, "", look{}},
-			{mine("fabric, node, port", `increase(roce_port_receive_crc_errors_total{`+raw+`, port=~"$port"}[5m])`), "", look{}},
+			{`sum by (fabric, node, port) (port:roce_lossless_dropped_packets:increase5m{` + ofPort + `}) or 0 * group by (fabric, node, port) (port_queue:roce_queue_lossless:info{` + ofPort + `} unless on (fabric, node) ` + frozen + `)`, "", look{}},
+			{mine("fabric, node, port", counting(`increase(roce_port_receive_crc_errors_total{`+raw+`, port=~"$port"}[5m])`)), "", look{}},
 		},
 		value: value{none: "unknown"},
 	}
@@ -139,7 +140,7 @@ func worstPaused() panel {
 	return panel{
 		title: "Who pauses ports of $node", width: 12, draw: lines{right: true},
 		about: "The 8 ports that are paused most, measured or else estimated, and who pauses them. Normal: under 1 %. Estimates by frames are upper bounds.",
-		asks:  []ask{{withPeer(worst(8, "port", `max by (fabric, node, port) (`+pausedAnyhow(ofPort+", "+ofPriority)+`)`), "peer"), "{{peer}} pauses {{port}}", look{}}},
+		asks:  []ask{{withPeer(worst(8, "port", `max by (fabric, node, port, basis) (`+inUse(pausedAnyhow(ofPort+", "+ofPriority))+`)`), "peer"), "{{peer}} pauses {{port}} {{basis}}", look{}}},
 		value: share,
 	}
 }
@@ -163,7 +164,7 @@ func uplinks() panel {
 			"{{port}} to {{peer}}",
 			look{},
 		}},
-		value: value{unit: "percentunit", decimals: ptr(1), min: ptr(0), max: ptr(1), steps: []step{{0, "blue"}}, none: "no port to another switch"},
+		value: value{unit: "percentunit", decimals: ptr(1), min: ptr(0), max: ptr(1), steps: []step{{0, "blue"}}, none: "no port to another switch, or not counted"},
 	}
 }
 
@@ -180,7 +181,7 @@ func switchMarks() panel {
 }
 
 func headroom() panel {
-	used := mine("port, pg", `max_over_time(roce_pg_headroom_watermark_bytes{`+raw+`, port=~"$port", window="periodic"}[10m]) / on (instance, job, port, pg) group_left () (roce_pg_headroom_size_bytes{`+raw+`} > 0)`)
+	used := mine("port, pg", counting(`max_over_time(roce_pg_headroom_watermark_bytes{`+raw+`, port=~"$port", window="periodic"}[10m])`)+` / on (instance, job, port, pg) group_left () (roce_pg_headroom_size_bytes{`+raw+`} > 0)`)
 	return panel{
 		title: "Headroom in use, fullest groups", width: 8, draw: lines{},
 		about: "Share of the headroom that was used within 10 minutes: what still arrives after this switch said stop. At 100 % the next packet is dropped. Normal: under 50 %. Full: the cable is longer, the MTU larger or the speed higher than the headroom was made for.",
@@ -210,7 +211,7 @@ func pools() panel {
 		title: "Buffer pools", width: 8, draw: lines{},
 		about: "The most that each pool held since its last reset, as a share of its size. Normal: lossless pools far from full; lossy pools may fill. A full lossless pool makes the switch stop whoever sends to it.",
 		asks: []ask{
-			{mine("pool, asic", `max_over_time(roce_buffer_pool_watermark_bytes{`+raw+`, window="periodic"}[10m]) / on (instance, job, asic, pool) group_left () (roce_buffer_pool_size_bytes{`+raw+`} > 0)`), "{{pool}} {{asic}}", look{}},
+			{mine("pool, asic", counting(`max_over_time(roce_buffer_pool_watermark_bytes{`+raw+`, window="periodic"}[10m])`)+` / on (instance, job, asic, pool) group_left () (roce_buffer_pool_size_bytes{`+raw+`} > 0)`), "{{pool}} {{asic}}", look{}},
 			{`roce:buffer_pool:threshold`, "nearly full", look{color: warning, dashed: true}},
 		},
 		value: value{unit: "percentunit", min: ptr(0), none: "not known: no size or watermark is told"},
@@ -219,7 +220,7 @@ func pools() panel {
 
 func switchDrops() panel {
 	drops := func(index, counter string) string {
-		return worst(5, "port, "+index, mine("port, "+index, `rate(`+counter+`{`+raw+`, port=~"$port"}[$__rate_interval])`)+` > 0`)
+		return worst(5, "port, "+index, mine("port, "+index, counting(`rate(`+counter+`{`+raw+`, port=~"$port"}[$__rate_interval])`))+` > 0`)
 	}
 	return panel{
 		title: "Drops", width: 8, draw: lines{},
@@ -229,7 +230,7 @@ func switchDrops() panel {
 			{drops("pg", "roce_pg_dropped_packets_total"), "{{port}} group {{pg}}", look{}},
 			{drops("queue, direction", "roce_pfcwd_dropped_packets_total"), "{{port}} queue {{queue}}, by the watchdog ({{direction}})", look{}},
 		},
-		value: value{unit: "pps", min: ptr(0), none: "no drops"},
+		value: value{unit: "pps", min: ptr(0), none: "no drops, or not counted"},
 	}
 }
 
