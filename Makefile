@@ -27,12 +27,14 @@ test: deps ## Everything that a change must pass.
 	go test -run 'TestEverySampleIsTrue|TestHistoryIs' .
 	cd alerts/lint && go vet ./... && go test -count=1 ./... # The rules are outside of this module: Go does not see them change.
 
-test-full: test lint bench ## The same, with the linters, the cost, the rules by promtool 3, every incident, and five of them live.
+test-full: test lint bench ## The same, with the linters, the cost, the rules by promtool 3, every incident, five of them live, and the dashboards on VictoriaMetrics.
 	cd alerts/lint && go tool promtool check rules $(RULES)
 	cd alerts/lint && go tool promtool test rules ../tests/*.yml
 	cd alerts/lint && go test -count=1 -timeout 90m ./matrix -all
 	go test -timeout 20m -run TestLive ./alerts -live
 	go test -count=1 -timeout 30m -run TestQueries ./dashboards -pictures "$$(mktemp -d)"
+	dir=$$(mktemp -d) && GOBIN=$$dir go install github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics@v1.136.23 && \
+		PATH="$$dir:$$PATH" go test -count=1 -run TestVictoriaMetrics -v ./dashboards && rm -r "$$dir"
 
 lint: ## golangci-lint.
 	$(LINT) run

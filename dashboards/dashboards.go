@@ -198,11 +198,11 @@ func annotations() []cog.Builder[dashboard.AnnotationQuery] {
 	return []cog.Builder[dashboard.AnnotationQuery]{
 		mark("Critical alerts", "red", `max by (alertname, fabric, node, port, priority) (ALERTS{alertname=~"RoCE.*", alertstate="firing", severity="critical", fabric=~"$fabric|"})`,
 			"{{alertname}} {{node}} {{port}}", "fabric,node,port,priority"),
-		mark("Reboots", "purple", node(`changes(roce_node_boot_time_seconds[5m]) > 0`), "{{node}} rebooted", "fabric,node"),
+		mark("Reboots", "purple", node(rebooted("5m")), "{{node}} rebooted", "fabric,node"),
 		mark("Changes of firmware", "blue", firmwareChanges("fabric, node", "10m"), "New firmware on {{node}}", "fabric,node"),
 		mark("Changes of configuration", "orange",
-			`max by (fabric, node) (changes(port:roce_pfc_enabled:count{`+ofFabric+`}[5m]) > 0 or changes(port:roce_port_mtu_bytes{`+ofFabric+`}[5m]) > 0) or on (fabric, node) `+
-				node(`changes(roce_queue_ecn_threshold_bytes[5m]) > 0 or changes(roce_exporter_config_last_reload_success_timestamp_seconds[5m]) > 0`),
+			`max by (fabric, node) (`+differs(`port:roce_pfc_enabled:count{`+ofFabric+`}`, "5m")+` or `+differs(`port:roce_port_mtu_bytes{`+ofFabric+`}`, "5m")+`) or on (fabric, node) `+
+				node(differs("roce_queue_ecn_threshold_bytes", "5m")+` or `+differs("roce_exporter_config_last_reload_success_timestamp_seconds", "5m")),
 			"Configuration of {{node}} changed", "fabric,node"),
 	}
 }
@@ -212,6 +212,20 @@ func annotations() []cog.Builder[dashboard.AnnotationQuery] {
 func named(labels, nodes, expr string) string {
 	return fmt.Sprintf(`max by (%s) ((%s) * on (instance, job) group_left (fabric, tier, role, node) instance_job:roce_node:info{%s})`, labels, expr, nodes)
 }
+
+// differs finds what had several values within a time. changes() would do, but
+// VictoriaMetrics takes a series that is new for one that changed.
+func differs(series, within string) string {
+	return fmt.Sprintf(`max_over_time(%[1]s[%[2]s]) > min_over_time(%[1]s[%[2]s])`, series, within)
+}
+
+// rebooted are the nodes that booted within a time; clocks may be set meanwhile.
+func rebooted(within string) string {
+	return fmt.Sprintf(`max_over_time(roce_node_boot_time_seconds[%[1]s]) - min_over_time(roce_node_boot_time_seconds[%[1]s]) > 60`, within)
+}
+
+// theRange is the range shown, looked at as closely as it is drawn.
+const theRange = "$__range:$__interval"
 
 // counting leaves out what counters say that stand still: it is not known. expr
 // has raw series, one of them before any operator.

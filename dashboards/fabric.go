@@ -375,12 +375,12 @@ func changes() string {
 		return fmt.Sprintf(`label_replace(%s, "what", "%s", "", "")`, expr, what)
 	}
 	ports := func(record string) string {
-		return `count by (fabric, node) (changes(` + record + `{` + ofTier + `}[$__range]) > 0)`
+		return `count by (fabric, node) (` + differs(record+`{`+ofTier+`}`, theRange) + `)`
 	}
-	return `(` + kind("reboots", named("fabric, node", ofTier, `changes(roce_node_boot_time_seconds[$__range]) > 0`)) +
+	return `(` + kind("reboots", named("fabric, node", ofTier, rebooted(theRange))) +
 		` or ` + kind("PFC mask of ports", ports("port:roce_pfc_enabled:count")) +
 		` or ` + kind("MTU of ports", ports("port:roce_port_mtu_bytes")) +
-		` or ` + kind("ECN thresholds of queues", `count by (fabric, node) (`+named("fabric, node, port, queue", ofTier, `changes(roce_queue_ecn_threshold_bytes[$__range]) > 0`)+`)`) +
+		` or ` + kind("ECN thresholds of queues", `count by (fabric, node) (`+named("fabric, node, port, queue", ofTier, differs("roce_queue_ecn_threshold_bytes", theRange))+`)`) +
 		` or ` + kind("firmware of ports", firmwareChanges("fabric, node", "$__range")) +
 		` or ` + kind("links went down", `round(sum by (fabric, node) (`+named("fabric, node, port", ofTier, `increase(roce_port_link_down_events_total[$__range]) > 0`)+`))`) + `)`
 }

@@ -156,12 +156,7 @@ func (p *past) serve(t *testing.T) {
 	if err := os.WriteFile(config, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
+	address := freeAddress(t)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+config, "--storage.tsdb.path="+p.dir, "--web.listen-address="+address, "--storage.tsdb.retention.time=10y", "--query.lookback-delta="+p.lookback.String(), "--log.level=error")
 	cmd.Stderr = os.Stderr
@@ -176,8 +171,14 @@ func (p *past) serve(t *testing.T) {
 		_ = os.Remove(filepath.Join(p.dir, "lock"))
 	})
 	t.Cleanup(p.stop)
+	p.await(t, "/-/ready")
+}
+
+// await waits until a server says that it is ready.
+func (p *past) await(t *testing.T, path string) {
+	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		answer, err := http.Get(p.url + "/-/ready")
+		answer, err := http.Get(p.url + path)
 		if err == nil {
 			_ = answer.Body.Close()
 			if answer.StatusCode == http.StatusOK {
@@ -185,9 +186,20 @@ func (p *past) serve(t *testing.T) {
 			}
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("Prometheus did not start")
+			t.Fatalf("%s does not answer", p.url)
 		}
 	}
+}
+
+// freeAddress is one that nobody listens on yet.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
 }
 
 // A result is one series of an answer.

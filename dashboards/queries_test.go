@@ -142,26 +142,7 @@ func (s situation) past(t *testing.T) *past {
 // panel and its queries, or all of them.
 func (p *past) look(t *testing.T, r read, chosen map[string]string) []string {
 	t.Helper()
-	values := map[string]string{
-		"datasource": "x", "fabric": ".*", "tier": ".*", "node": ".*", "port": ".*", "priority": ".*",
-		"__interval": "30s", "__rate_interval": "2m", "__range": strconv.Itoa(int(p.to.Sub(p.from).Seconds())) + "s",
-	}
-	maps.Copy(values, chosen)
-	step := 30 * time.Second
-	if r.UID == "roce-review" {
-		step = 6 * time.Hour
-	}
-	for _, v := range r.Templating.List {
-		if v.Hide == 0 || v.Type != "query" {
-			continue
-		}
-		m := labelValues.FindStringSubmatch(interpolate(fmt.Sprint(v.Query), values))
-		all, err := p.labelValues(t, m[1], m[2])
-		if err != nil {
-			t.Fatalf("%s: %s: %v", r.UID, v.Name, err)
-		}
-		values[v.Name] = strings.Join(all, "|")
-	}
+	values, step := p.choices(t, r, chosen)
 	limit := 1000 * p.trivial(t, step)
 	var nothing []string
 	for _, panel := range r.Panels {
@@ -206,6 +187,33 @@ func (p *past) look(t *testing.T, r read, chosen map[string]string) []string {
 		}
 	}
 	return nothing
+}
+
+// choices are the values of all variables, where a user chose some, and the
+// step that Grafana would take.
+func (p *past) choices(t *testing.T, r read, chosen map[string]string) (map[string]string, time.Duration) {
+	t.Helper()
+	values := map[string]string{
+		"datasource": "x", "fabric": ".*", "tier": ".*", "node": ".*", "port": ".*", "priority": ".*",
+		"__interval": "30s", "__rate_interval": "2m", "__range": strconv.Itoa(int(p.to.Sub(p.from).Seconds())) + "s",
+	}
+	maps.Copy(values, chosen)
+	step := 30 * time.Second
+	if r.UID == "roce-review" {
+		step = 6 * time.Hour
+	}
+	for _, v := range r.Templating.List {
+		if v.Hide == 0 || v.Type != "query" {
+			continue
+		}
+		m := labelValues.FindStringSubmatch(interpolate(fmt.Sprint(v.Query), values))
+		all, err := p.labelValues(t, m[1], m[2])
+		if err != nil {
+			t.Fatalf("%s: %s: %v", r.UID, v.Name, err)
+		}
+		values[v.Name] = strings.Join(all, "|")
+	}
+	return values, step
 }
 
 // lacks are the labels of an answer that the columns of a table do not expect:

@@ -119,7 +119,10 @@ func switchPorts() panel {
 			{mine("fabric, node, port", `roce_port_speed_bytes_per_second{`+raw+`, port=~"$port"}`) + ` * 8`, "", look{}},
 			{`max by (fabric, node, port) (port:roce_port_mtu_bytes{` + ofPort + `})`, "", look{}},
 			{`max by (fabric, node, port) (port:roce_pfc_enabled:count{` + ofPort + `})`, "", look{}},
-			{`max by (fabric, node, port, basis) (topk by (fabric, node, port) (1, ` + spoken(pausedAnyhow(ofPort+", "+ofPriority)) + `))`, "", look{}},
+			{
+				`max by (fabric, node, port, basis) (topk by (fabric, node, port) (1, ` + spoken(inUse(pausedAnyhow(ofPort+", "+ofPriority))) + `))` +
+					` or on (fabric, node, port) max by (fabric, node, port) (` + pausedAnyhow(ofPort+", "+ofPriority) + `)`, "", look{},
+			},
 			{`max by (fabric, node, port) (port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofPort + `, ` + ofPriority + `})`, "", look{}},
 			{`max by (fabric, node, port) (port_queue:roce_queue_ecn_marked:ratio_rate5m{` + ofPort + `})`, "", look{}},
 			{`max by (fabric, node, port) (port:roce_port_transmit_bytes:rate5m{` + ofPort + `}) * 8`, "", look{}},
