@@ -221,7 +221,7 @@ func differs(series, within string) string {
 
 // rebooted are the nodes that booted within a time; clocks may be set meanwhile.
 func rebooted(within string) string {
-	return fmt.Sprintf(`max_over_time(roce_node_boot_time_seconds[%[1]s]) - min_over_time(roce_node_boot_time_seconds[%[1]s]) > 60`, within)
+	return fmt.Sprintf(`group by (instance, job) (max_over_time(roce_node_boot_time_seconds[%[1]s]) - min_over_time(roce_node_boot_time_seconds[%[1]s]) > 60)`, within)
 }
 
 // theRange is the range shown, looked at as closely as it is drawn.

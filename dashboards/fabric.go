@@ -188,7 +188,7 @@ func whoIsHit() panel {
 			{`topk(2, ` + hosts + `)`, "{{node}}", look{color: warning}},
 			{
 				`count_values("hosts", count(` + hosts + `) or 0 * count(` + over + `)) * on () group_left (ports) topk(1, count_values("ports", count(group by (fabric, node, port) ` + over + `)))`,
-				"{{hosts}} hosts, {{ports}} ports in all",
+				"hosts: {{hosts}}, ports: {{ports}}",
 				look{color: warning},
 			},
 			{`label_replace(count(` + paused + `) unless count(` + over + `), "who", "nobody", "", "")`, "{{who}}", look{color: good}},
@@ -377,18 +377,18 @@ func changes() string {
 	ports := func(record string) string {
 		return `count by (fabric, node) (` + differs(record+`{`+ofTier+`}`, theRange) + `)`
 	}
-	return `(` + kind("reboots", named("fabric, node", ofTier, rebooted(theRange))) +
-		` or ` + kind("PFC mask of ports", ports("port:roce_pfc_enabled:count")) +
-		` or ` + kind("MTU of ports", ports("port:roce_port_mtu_bytes")) +
-		` or ` + kind("ECN thresholds of queues", `count by (fabric, node) (`+named("fabric, node, port, queue", ofTier, differs("roce_queue_ecn_threshold_bytes", theRange))+`)`) +
-		` or ` + kind("firmware of ports", firmwareChanges("fabric, node", "$__range")) +
-		` or ` + kind("links went down", `round(sum by (fabric, node) (`+named("fabric, node, port", ofTier, `increase(roce_port_link_down_events_total[$__range]) > 0`)+`))`) + `)`
+	return `(` + kind("rebooted", named("fabric, node", ofTier, rebooted(theRange))) +
+		` or ` + kind("PFC mask", ports("port:roce_pfc_enabled:count")) +
+		` or ` + kind("MTU", ports("port:roce_port_mtu_bytes")) +
+		` or ` + kind("ECN thresholds", `count by (fabric, node) (`+named("fabric, node, port, queue", ofTier, differs("roce_queue_ecn_threshold_bytes", theRange))+`)`) +
+		` or ` + kind("firmware", firmwareChanges("fabric, node", "$__range")) +
+		` or ` + kind("link down", `round(sum by (fabric, node) (`+named("fabric, node, port", ofTier, `increase(roce_port_link_down_events_total[$__range]) > 0`)+`))`) + `)`
 }
 
 func changed() panel {
 	return panel{
 		title: "Changes in this time", width: 6,
-		about: "Reboots, firmware, PFC masks, MTUs and ECN thresholds that changed within the range shown, and links that went down; with the number of ports or events. Normal: none. Widen the range to look further back.",
+		about: "Reboots, firmware, PFC masks, MTUs and ECN thresholds that changed within the range shown, and links that went down; with the number of ports, queues or events. Normal: none. Widen the range to look further back.",
 		draw: grid{
 			sort: []sorting{{"Node", false}},
 			columns: []column{

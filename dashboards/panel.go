@@ -243,7 +243,7 @@ func (p panel) drawn() (dashboard.Panel, error) {
 		// Left to itself each panel has letters of another size, and many names tiny ones.
 		switch {
 		case draw.column && draw.names:
-			b.Text(common.NewVizTextDisplayOptionsBuilder().ValueSize(20))
+			b.Text(common.NewVizTextDisplayOptionsBuilder().ValueSize(18))
 		case draw.column && len(p.asks) > 1:
 			b.Text(common.NewVizTextDisplayOptionsBuilder().TitleSize(14).ValueSize(24))
 		case draw.column:

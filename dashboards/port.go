@@ -155,7 +155,7 @@ func endFrames(e, other end) panel {
 		asks: []ask{
 			{frames("receive"), "received from " + other.who + ", priority {{priority}}", inward},
 			{frames("transmit"), "sent to " + other.who + ", priority {{priority}}", outward},
-			{e.named("node", e.rate("roce_pause_receive_frames_total", "")) + ` > 0`, "received, all priorities (802.3x)", look{color: warning}},
+			{e.named("node", e.rate("roce_pause_receive_frames_total", "")) + ` > 0`, "received in all (802.3x; of some chips PFC too)", look{color: neutral, dashed: true}},
 		},
 		value: value{unit: "pps", min: ptr(0), none: "no pause frames, or not counted"},
 	}

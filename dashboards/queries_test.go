@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"os"
 	"os/exec"
@@ -84,7 +85,8 @@ var situations = []situation{
 }
 
 // TestQueries asks all that the dashboards ask a real Prometheus that is full of
-// the demo's past. Which queries find nothing stands in testdata: read the diff.
+// the demo's past. What is read in large type, and which queries find nothing,
+// stands in testdata: read the diff.
 func TestQueries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
@@ -126,7 +128,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: other queries find nothing than did (-update, and see why): %s", name, diff)
+		t.Errorf("%s: other answers than before (-update, and see why): %s", name, diff)
 	}
 }
 
@@ -138,13 +140,13 @@ func (s situation) past(t *testing.T) *past {
 	return newPast(t, s.lasting, s.args...)
 }
 
-// look asks for everything on a dashboard and returns what finds nothing: a
-// panel and its queries, or all of them.
+// look asks for everything on a dashboard. It returns what is read in large type,
+// and what finds nothing: a panel and its queries, or all of them.
 func (p *past) look(t *testing.T, r read, chosen map[string]string) []string {
 	t.Helper()
 	values, step := p.choices(t, r, chosen)
 	limit := 1000 * p.trivial(t, step)
-	var nothing []string
+	var found []string
 	for _, panel := range r.Panels {
 		var empty []string
 		series := 0
@@ -165,6 +167,9 @@ func (p *past) look(t *testing.T, r read, chosen map[string]string) []string {
 			for _, label := range panel.lacks(got) {
 				t.Errorf("%s: %s %s has %s, which is no column", r.UID, panel.Title, target.RefID, label)
 			}
+			if panel.Type == "stat" {
+				found = append(found, target.says(panel.Title, got)...)
+			}
 			if len(got) == 0 {
 				empty = append(empty, target.RefID)
 			}
@@ -176,9 +181,9 @@ func (p *past) look(t *testing.T, r read, chosen map[string]string) []string {
 		switch {
 		case len(panel.Targets) == 0 || len(empty) == 0:
 		case len(empty) == len(panel.Targets):
-			nothing = append(nothing, panel.Title+": all")
+			found = append(found, panel.Title+": all")
 		default:
-			nothing = append(nothing, panel.Title+": "+strings.Join(empty, " "))
+			found = append(found, panel.Title+": "+strings.Join(empty, " "))
 		}
 	}
 	for _, a := range r.Annotations.List {
@@ -186,7 +191,36 @@ func (p *past) look(t *testing.T, r read, chosen map[string]string) []string {
 			t.Errorf("%s: mark %s: %v", r.UID, a.Name, err)
 		}
 	}
-	return nothing
+	return found
+}
+
+// says is what is read in large type.
+func (target readTarget) says(panel string, got []result) []string {
+	// Among equals Prometheus chooses now these, now others.
+	most := math.MaxInt
+	if m := regexp.MustCompile(`^topk\((\d+)`).FindStringSubmatch(target.Expr); m != nil {
+		most, _ = strconv.Atoi(m[1])
+	}
+	var lines []string
+	for _, series := range got {
+		name := regexp.MustCompile(`{{(\w+)}}`).ReplaceAllStringFunc(target.LegendFormat, func(label string) string {
+			return series.Metric[strings.Trim(label, "{}")]
+		})
+		if len(got) >= most {
+			name = "one of the worst"
+		}
+		value, err := strconv.ParseFloat(fmt.Sprint(series.Value[1]), 64)
+		if err != nil {
+			name = err.Error()
+		}
+		number := strconv.FormatFloat(value, 'g', 3, 64)
+		if value > 1e12 {
+			number = time.UnixMilli(int64(value)).UTC().Format("Mon 15:04")
+		}
+		lines = append(lines, fmt.Sprintf("%s says %q, %s", panel, strings.TrimSpace(name), number))
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 // choices are the values of all variables, where a user chose some, and the
