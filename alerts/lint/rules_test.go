@@ -51,11 +51,12 @@ type family struct {
 
 // Series that Prometheus makes, of each target or of itself.
 var builtin = map[string]family{
-	"up":                      {"gauge", nil},
-	"scrape_duration_seconds": {"gauge", nil},
-	"scrape_samples_scraped":  {"gauge", nil},
-	"scrape_timeout_seconds":  {"gauge", nil},
-	"ALERTS":                  {"gauge", []string{"alertname", "alertstate", "severity", "fabric", "node"}},
+	"up":                         {"gauge", nil},
+	"scrape_duration_seconds":    {"gauge", nil},
+	"process_start_time_seconds": {"gauge", nil}, // Of the exporter.
+	"scrape_samples_scraped":     {"gauge", nil},
+	"scrape_timeout_seconds":     {"gauge", nil},
+	"ALERTS":                     {"gauge", []string{"alertname", "alertstate", "severity", "fabric", "node"}},
 	"prometheus_rule_evaluation_failures_total":     {"counter", []string{"rule_group"}},
 	"prometheus_rule_group_last_duration_seconds":   {"gauge", []string{"rule_group"}},
 	"prometheus_rule_group_interval_seconds":        {"gauge", []string{"rule_group"}},

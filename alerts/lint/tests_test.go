@@ -43,7 +43,7 @@ func testFiles(t *testing.T) map[string]testFile {
 }
 
 // What targets may have beside: rules must not stumble over it.
-var ofTargets = []string{"instance", "job", "asic", "node", "fabric", "service", "cluster", "replica"}
+var ofTargets = []string{"instance", "job", "asic", "node", "fabric", "service", "cluster", "replica", "pod"}
 
 // Tests with series that no exporter gives prove nothing.
 func TestTestsUseRealSeries(t *testing.T) {
