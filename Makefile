@@ -32,7 +32,7 @@ test-full: test lint bench ## The same, with the linters, the cost, the rules by
 	cd alerts/lint && go tool promtool test rules ../tests/*.yml
 	cd alerts/lint && go test -count=1 -timeout 90m ./matrix -all
 	go test -timeout 20m -run TestLive ./alerts -live
-	go test -count=1 -timeout 30m -run TestQueries ./dashboards -pictures "$$(mktemp -d)"
+	go test -count=1 -timeout 30m -run TestQueries ./dashboards -all -pictures "$$(mktemp -d)"
 	dir=$$(mktemp -d) && GOBIN=$$dir go install github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics@v1.136.23 && \
 		PATH="$$dir:$$PATH" go test -count=1 -run TestVictoriaMetrics -v ./dashboards && rm -r "$$dir"
 

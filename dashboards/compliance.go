@@ -36,8 +36,8 @@ func findings(title string, width uint32, alerts, what, meaning string) panel {
 	of := `ALERTS{alertname=~"` + alerts + `", severity!="info", fabric=~"$fabric|", node=~"$node|", tier=~"$tier|"}`
 	return panel{
 		title: title, width: width, draw: figures{},
-		about: "Findings: " + what + ". Alerts that fire or are about to. Normal: 0. " + meaning + " Unknown: the rules are not loaded.",
-		asks:  []ask{{`count(group by (` + oneAlert + `) (` + of + `)) or 0 * count(ALERTS{alertname="RoCEWatchdogHeartbeat"})`, "", look{}}},
+		about: "Findings: " + what + ". Alerts that fire or are about to. Normal: 0. " + meaning + " Unknown: the rules are not loaded, or nothing is known of these nodes.",
+		asks:  []ask{{`count(group by (` + oneAlert + `) (` + of + `)) or 0 * count(node:roce_node:info{` + ofNode + `, tier=~"$tier"})` + judged, "", look{}}},
 		value: noneBad,
 	}
 }
@@ -47,8 +47,8 @@ func notChecked() panel {
 		title: "Not checked", width: 4, draw: figures{column: true},
 		about: "Nodes whose exporter was not told what is intended (policy), and ports that are up but whose neighbour is not known: what compares with the one or the other is silent there. Normal: 0 and 0.",
 		asks: []ask{
-			{`count(` + named("fabric, node", ofNode, `roce_node_info unless on (instance, job) roce_policy_lossless_priority`) + `) or 0 * count(node:roce_node:info{` + ofNode + `})`, "nodes without policy", look{}},
-			{`count(port:roce_port_up:info{` + ofNode + `, role="switch"} and on (fabric, node, port) port:roce_port:info{kind="front"} unless on (fabric, node, port) port:roce_link:info) or 0 * count(port:roce_port_oper_up{` + ofNode + `, role="switch"})`, "neighbours unknown", look{}},
+			{`count(` + named("fabric, node", ofNode, `roce_node_info unless on (instance, job) roce_policy_lossless_priority`) + ` and on (fabric, node) node:roce_node:info{` + ofNode + `, tier=~"$tier"}) or 0 * count(node:roce_node:info{` + ofNode + `, tier=~"$tier"})`, "nodes without policy", look{}},
+			{`count(port:roce_port_up:info{` + ofNode + `, tier=~"$tier", role="switch"} and on (fabric, node, port) port:roce_port:info{kind="front"} unless on (fabric, node, port) port:roce_link:info) or 0 * count(port:roce_port_oper_up{` + ofNode + `, tier=~"$tier", role="switch"})`, "neighbours unknown", look{}},
 		},
 		value: value{decimals: ptr(0), steps: []step{{0, good}, {1, warning}}, none: "unknown"},
 	}
@@ -57,7 +57,7 @@ func notChecked() panel {
 func wrongNow() panel {
 	return panel{
 		title: "What is not as it should be", width: 24,
-		about: "Every finding, critical ones first, with the place and since when. Pending: true, but not long enough yet to tell somebody. Normal: no rows. The runbook says for each what to do.",
+		about: "Findings, critical ones first, the 100 newest of each severity, with the place and since when. Pending: true, but not long enough yet to tell somebody. Normal: no rows. The runbook says for each what to do.",
 		draw: grid{
 			sort: []sorting{{"Severity", false}, {"What", false}, {"Node", false}},
 			columns: []column{
@@ -75,7 +75,7 @@ func wrongNow() panel {
 			},
 		},
 		asks: []ask{{
-			`topk(100, max by (severity, alertname, alertstate, fabric, node, port, priority, device, peer, peer_port) (` + setWrong + ` * on (` + oneAlert + `) group_left () ` +
+			`topk by (severity) (100, max by (severity, alertname, alertstate, fabric, node, port, priority, device, peer, peer_port) (` + setWrong + ` * on (` + oneAlert + `) group_left () ` +
 				`max by (` + oneAlert + `) (ALERTS_FOR_STATE))) * 1000`, "", look{},
 		}},
 		value: value{none: "nothing"},
@@ -84,16 +84,22 @@ func wrongNow() panel {
 
 func portMatrix() panel {
 	// Only ports with a finding: a fabric has ten thousands of ports.
-	const only = ` and on (fabric, node, port) group by (fabric, node, port) (ALERTS{layer=~"config|link|inventory|ecn", severity!="info", port!="", ` + ofNode + `})`
+	const only = ` and on (fabric, node, port) group by (fabric, node, port) (ALERTS{layer=~"config|link|inventory|ecn", severity!="info", port!="", ` + ofNode + `, tier=~"$tier"})`
 	check := func(expr string) string {
 		return `min by (fabric, node, port) (` + named("fabric, node, port", ofTier+`, node=~"$node"`, expr) + `)` + only
 	}
 	each := func(by, expr string) string { return `min by (instance, job, ` + by + `) (` + expr + `)` }
-	const inForce = `roce_pfc_enabled{source!="config"}`
+	const (
+		inForce = `roce_pfc_enabled{source!="config"}`
+		here    = `port_priority:roce_pfc_enabled:in_force`
+		there   = `port_priority:roce_pfc_enabled:of_peer`
+		differ  = here + ` unless on (fabric, node, port, priority) ` + there + ` or ` + there + ` unless on (fabric, node, port, priority) ` + here
+		both    = `max by (fabric, node, port) (port:roce_pfc_enabled:count and on (fabric, node, port) port:roce_pfc_enabled:count_of_peer)`
+	)
 	verdict := &value{none: "unknown", words: []word{{0, 0, "no", bad}, {1, 1, "yes", good}}}
 	return panel{
 		title: "Ports with a finding, check by check", width: 24,
-		about: "All checks of the ports in the list above, so that what belongs together is seen together. No: not as it should be. Unknown: this port or node does not tell, or there is no policy to compare with.",
+		about: "All checks of the ports in the list above, so that what belongs together is seen together. Normal: yes. No: not as it should be. Unknown: this port or node does not tell, or there is no policy to compare with.",
 		draw: grid{
 			sort: []sorting{{"Node", false}, {"Port", false}},
 			columns: []column{
@@ -114,16 +120,16 @@ func portMatrix() panel {
 			},
 		},
 		asks: []ask{
-			{`count by (fabric, node, port) (ALERTS{layer=~"config|link|inventory|ecn", severity!="info", port!="", ` + ofNode + `})`, "", look{}},
-			{check(each("port", `roce_pfc_enabled{source="asic"} == bool on (instance, job, port, priority) roce_pfc_enabled{source="config"}`)), "", look{}},
+			{`count by (fabric, node, port) (ALERTS{layer=~"config|link|inventory|ecn", severity!="info", port!="", ` + ofNode + `, tier=~"$tier"})`, "", look{}},
+			{check(each("port", `roce_pfc_enabled{source="asic"} == bool on (instance, job, port, priority) group_left () max by (instance, job, port, priority) (roce_pfc_enabled{source="config"})`)), "", look{}},
 			{
 				check(each("port", `(`+inForce+` and on (instance, job, priority) roce_policy_lossless_priority or 1 - (`+inForce+` unless on (instance, job, priority) roce_policy_lossless_priority)) and on (instance, job, port) roce_policy_port and on (instance, job) roce_policy_lossless_priority`)),
 				"",
 				look{},
 			},
-			{`min by (fabric, node, port) (port:roce_pfc_enabled:count == bool on (fabric, node, port) port:roce_pfc_enabled:count_of_peer)` + only, "", look{}},
+			{`(0 * group by (fabric, node, port) (` + differ + `) and on (fabric, node, port) ` + both + ` or on (fabric, node, port) 1 + 0 * ` + both + `)` + only, "", look{}},
 			{check(each("port", `roce_port_mtu_bytes{source!="config"}`)), "", look{}},
-			{check(each("port", `roce_port_mtu_bytes{source=~"config|kernel"} == bool on (instance, job, port) group_left () roce_policy_port_mtu_bytes`)), "", look{}},
+			{check(each("port", `roce_port_mtu_bytes{source=~"config|kernel"} == bool on (instance, job, port) group_left () max by (instance, job, port) (roce_policy_port_mtu_bytes)`)), "", look{}},
 			{
 				check(each("port", `(group by (instance, job, port, dscp, priority) (roce_port_dscp_info) and on (instance, job, dscp) roce_policy_dscp{class="data"}) * 0 + on (instance, job, port, priority) group_left () max by (instance, job, port, priority) (`+inForce+`)`)),
 				"",
@@ -131,7 +137,7 @@ func portMatrix() panel {
 			},
 			{check(each("port", `roce_queue_ecn_enabled`)), "", look{}},
 			{check(each("port", `roce_pfcwd_enabled`)), "", look{}},
-			{check(each("port", `roce_port_speed_bytes_per_second >= bool on (instance, job, port) (roce_policy_port_speed_bytes_per_second or roce_port_configured_speed_bytes_per_second)`)), "", look{}},
+			{check(each("port", `roce_port_speed_bytes_per_second >= bool on (instance, job, port) group_left () max by (instance, job, port) (roce_policy_port_speed_bytes_per_second or on (instance, job, port) roce_port_configured_speed_bytes_per_second)`)), "", look{}},
 			{
 				`min by (fabric, node, port) (1 + 0 * port:roce_link:info{` + ofNode + `} or on (fabric, node, port) 0 * port:roce_port_oper_up{` + ofNode + `, role="switch"})` + only,
 				"",

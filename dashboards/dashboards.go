@@ -33,7 +33,8 @@ type row struct {
 // hidden is a variable that nobody chooses.
 type hidden struct {
 	name, query string
-	many        bool // All values, else the first.
+	regex       string // What to take of an answer; empty: all.
+	many        bool   // All values, else the first.
 }
 
 // boards are all dashboards, in the order of their links.
@@ -76,13 +77,13 @@ func (b board) build() (Classic, error) {
 	for _, h := range b.hidden {
 		d.WithVariable(hiddenVariable(h))
 	}
-	for _, a := range annotations() {
+	for _, a := range b.annotations() {
 		if b.from != quarter { // There would be too many.
 			d.Annotation(a)
 		}
 	}
-	d.Link(dashboard.NewDashboardLinkBuilder("RoCE").Type(dashboard.DashboardLinkTypeDashboards).
-		Tags([]string{"roce"}).AsDropdown(true).KeepTime(true).IncludeVars(true).Icon("dashboard").Tooltip("The other RoCE dashboards, for the same time and choice"))
+	d.Link(visible{dashboard.NewDashboardLinkBuilder("RoCE").Type(dashboard.DashboardLinkTypeDashboards).
+		Tags([]string{"roce"}).AsDropdown(true).KeepTime(true).IncludeVars(true).Icon("dashboard").Tooltip("The other RoCE dashboards, for the same time and choice")})
 	id, y := uint32(0), uint32(0)
 	for _, r := range b.rows {
 		if r.title != "" {
@@ -111,6 +112,17 @@ func (b board) build() (Classic, error) {
 	return d.Build()
 }
 
+// visible is a link above the panels.
+type visible struct {
+	cog.Builder[dashboard.DashboardLink]
+}
+
+func (v visible) Build() (dashboard.DashboardLink, error) {
+	built, err := v.Builder.Build()
+	built.Placement = nil // The kit puts it into a menu that does not show links to dashboards.
+	return built, err
+}
+
 // made is what was built already.
 type made dashboard.Panel
 
@@ -136,9 +148,10 @@ var choices = map[string]struct{ label, metric, of string }{
 	"priority": {"Priority", "port_priority:roce_pfc_enabled:in_force", ofFabric},
 }
 
-// several says which variables a dashboard offers as a choice of many.
+// several says which variables a dashboard offers as a choice of many. A node is
+// one of one fabric: others may have one of the same name.
 func (b board) several(name string) bool {
-	single := map[string][]string{"roce-switch": {"node"}, "roce-port": {"node", "port"}, "roce-nic": {"node"}, "roce-review": {"node"}}
+	single := map[string][]string{"roce-switch": {"fabric", "node"}, "roce-port": {"fabric", "node", "port"}, "roce-nic": {"fabric", "node"}, "roce-review": {"fabric", "node"}}
 	return !slices.Contains(single[b.uid], name)
 }
 
@@ -173,10 +186,24 @@ func (b board) variable(name string) cog.Builder[dashboard.VariableModel] {
 func hiddenVariable(h hidden) cog.Builder[dashboard.VariableModel] {
 	v := dashboard.NewQueryVariableBuilder(h.name).Hide(dashboard.VariableHideHideVariable).Datasource(source).
 		Query(dashboard.StringOrMap{String: new(h.query)}).Refresh(dashboard.VariableRefreshOnTimeRangeChanged)
+	if h.regex != "" {
+		v.Regex(h.regex)
+	}
 	if h.many {
 		v.Multi(true).IncludeAll(true).Current(dashboard.VariableOption{Selected: new(true), Text: texts("All"), Value: texts("$__all")})
 	}
-	return v
+	return derived{v}
+}
+
+// derived is a variable that is not kept in addresses: it follows from others.
+type derived struct {
+	cog.Builder[dashboard.VariableModel]
+}
+
+func (d derived) Build() (dashboard.VariableModel, error) {
+	built, err := d.Builder.Build()
+	built.SkipUrlSync = new(true)
+	return built, err
 }
 
 func one(s string) dashboard.StringOrArrayOfString {
@@ -187,24 +214,38 @@ func texts(s ...string) dashboard.StringOrArrayOfString {
 	return dashboard.StringOrArrayOfString{ArrayOfString: s}
 }
 
-// annotations mark what a curve may be due to.
-func annotations() []cog.Builder[dashboard.AnnotationQuery] {
+// annotations mark what a curve may be due to: of the nodes that were chosen.
+func (b board) annotations() []cog.Builder[dashboard.AnnotationQuery] {
+	of := ofFabric
+	if slices.Contains(b.variables, "node") {
+		of = ofNode
+	}
 	mark := func(name, color, expr, title, tags string) cog.Builder[dashboard.AnnotationQuery] {
 		a := dashboard.NewAnnotationQueryBuilder().Name(name).Datasource(source).Enable(true).IconColor(color).
 			Expr(expr).Step("30s").TitleFormat(title).TagKeys(tags)
-		return a.Target(prometheus.NewDataqueryBuilder().Expr(expr).RefId("Anno").Range())
+		return inPlace{a.Target(prometheus.NewDataqueryBuilder().Expr(expr).RefId("Anno").Range())}
 	}
-	node := func(expr string) string { return named("fabric, node", ofFabric, expr) }
+	recorded := func(record string) string { return differs(record+`{`+of+`}`, "5m") }
 	return []cog.Builder[dashboard.AnnotationQuery]{
 		mark("Critical alerts", "red", `max by (alertname, fabric, node, port, priority) (ALERTS{alertname=~"RoCE.*", alertstate="firing", severity="critical", fabric=~"$fabric|"})`,
 			"{{alertname}} {{node}} {{port}}", "fabric,node,port,priority"),
-		mark("Reboots", "purple", node(rebooted("5m")), "{{node}} rebooted", "fabric,node"),
-		mark("Changes of firmware", "blue", firmwareChanges("fabric, node", "10m"), "New firmware on {{node}}", "fabric,node"),
+		mark("Reboots", "purple", named("fabric, node", of, rebooted("5m")), "{{node}} rebooted", "fabric,node"),
+		mark("Changes of firmware", "blue", firmwareChanges("fabric, node", of, "10m"), "New firmware on {{node}}", "fabric,node"),
 		mark("Changes of configuration", "orange",
-			`max by (fabric, node) (`+differs(`port:roce_pfc_enabled:count{`+ofFabric+`}`, "5m")+` or `+differs(`port:roce_port_mtu_bytes{`+ofFabric+`}`, "5m")+`) or on (fabric, node) `+
-				node(differs("roce_queue_ecn_threshold_bytes", "5m")+` or `+differs("roce_exporter_config_last_reload_success_timestamp_seconds", "5m")),
+			`group by (fabric, node) (`+recorded("node_priority:roce_pfc_enabled:ratio")+` or `+recorded("node:roce_port_mtu_bytes:avg")+` or `+recorded("node:roce_queue_ecn_threshold_bytes:avg")+`)`,
 			"Configuration of {{node}} changed", "fabric,node"),
 	}
+}
+
+// inPlace is an annotation that is switched on and off above the panels.
+type inPlace struct {
+	cog.Builder[dashboard.AnnotationQuery]
+}
+
+func (p inPlace) Build() (dashboard.AnnotationQuery, error) {
+	built, err := p.Builder.Build()
+	built.Placement = nil // The kit puts it into a menu that Grafana shows in part.
+	return built, err
 }
 
 // named gives raw series the identity of their node and keeps the labels
@@ -213,10 +254,10 @@ func named(labels, nodes, expr string) string {
 	return fmt.Sprintf(`max by (%s) ((%s) * on (instance, job) group_left (fabric, tier, role, node) instance_job:roce_node:info{%s})`, labels, expr, nodes)
 }
 
-// differs finds what had several values within a time. changes() would do, but
+// differs finds what had several values within a time; a mean is not exact. changes() would do, but
 // VictoriaMetrics takes a series that is new for one that changed.
 func differs(series, within string) string {
-	return fmt.Sprintf(`max_over_time(%[1]s[%[2]s]) > min_over_time(%[1]s[%[2]s])`, series, within)
+	return fmt.Sprintf(`max_over_time(%[1]s[%[2]s]) > 1.000000001 * min_over_time(%[1]s[%[2]s])`, series, within)
 }
 
 // rebooted are the nodes that booted within a time; clocks may be set meanwhile.
@@ -224,8 +265,9 @@ func rebooted(within string) string {
 	return fmt.Sprintf(`group by (instance, job) (max_over_time(roce_node_boot_time_seconds[%[1]s]) - min_over_time(roce_node_boot_time_seconds[%[1]s]) > 60)`, within)
 }
 
-// theRange is the range shown, looked at as closely as it is drawn.
-const theRange = "$__range:$__interval"
+// neverSeen are targets that did not answer for a day, or never did: which
+// fabric they are of nobody knows.
+const neverSeen = `(up{job=~".*roce.*"} == 0 unless on (instance, job) instance_job:roce_node:last_info)`
 
 // counting leaves out what counters say that stand still: it is not known. expr
 // has raw series, one of them before any operator.
@@ -237,9 +279,9 @@ func counting(expr string) string {
 const frozen = `ALERTS{alertname="RoCECountersFrozen"}`
 
 // firmwareChanges finds cards with a firmware that they did not have before.
-func firmwareChanges(by, before string) string {
+func firmwareChanges(by, nodes, before string) string {
 	cards := func(offset string) string {
-		return named("fabric, node, port, firmware", ofFabric, `group by (instance, job, port, firmware) (roce_port_info{firmware!=""}`+offset+`)`)
+		return named("fabric, node, port, firmware", nodes, `group by (instance, job, port, firmware) (roce_port_info{firmware!=""}`+offset+`)`)
 	}
 	now, then := cards(""), cards(" offset "+before)
 	return fmt.Sprintf(`count by (%s) ((%s unless on (fabric, node, port, firmware) %s) and on (fabric, node, port) %s)`, by, now, then, then)

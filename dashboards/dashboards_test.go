@@ -39,6 +39,7 @@ type read struct {
 			Query      any
 			Hide       int
 			Multi      bool
+			Regex      string
 			Datasource *struct{ UID string }
 		}
 	}
@@ -66,6 +67,7 @@ type readPanel struct {
 	FieldConfig struct {
 		Defaults struct {
 			Unit, NoValue string
+			Links         []struct{ URL string }
 			Color         map[string]any
 			Thresholds    map[string]any
 			Custom        map[string]any
@@ -174,6 +176,9 @@ func TestConsistent(t *testing.T) {
 				fault("%s: does not load by provisioning", never)
 			}
 		}
+		if strings.Contains(r.text, `inControlsMenu`) {
+			fault("something is in a menu that Grafana does not show")
+		}
 		variables := []string{}
 		for _, v := range r.Templating.List {
 			variables = append(variables, v.Name)
@@ -242,7 +247,7 @@ func TestConsistent(t *testing.T) {
 			if p.Type == "row" {
 				continue
 			}
-			if p.Title == "" || len(p.Description) < 40 && p.Type != "text" || p.Type != "text" && !strings.Contains(p.Description, "ormal") && p.Type != "table" && len(p.Description) < 100 {
+			if p.Title == "" || p.Type != "text" && (len(p.Description) < 40 || !strings.Contains(p.Description, "ormal")) {
 				fault("description %q does not say what is normal", p.Description)
 			}
 			if p.Type == "text" {
@@ -409,6 +414,9 @@ func TestNames(t *testing.T) {
 			if query, ok := v.Query.(string); ok && v.Type == "query" {
 				m := labelValues.FindStringSubmatch(query)
 				if m == nil {
+					m = queryResult.FindStringSubmatch(query)
+				}
+				if m == nil {
 					t.Errorf("%s: variable %s: %s", r.UID, v.Name, query)
 					continue
 				}
@@ -418,7 +426,10 @@ func TestNames(t *testing.T) {
 	}
 }
 
-var labelValues = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
+var (
+	labelValues = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
+	queryResult = regexp.MustCompile(`^query_result\((.*)\)$`)
+)
 
 // TestAlertLinks: what an alert leads to exists and takes what it is given.
 func TestAlertLinks(t *testing.T) {
@@ -456,6 +467,7 @@ func TestAlertLinks(t *testing.T) {
 				Query      any
 				Hide       int
 				Multi      bool
+				Regex      string
 				Datasource *struct{ UID string }
 			},
 			) bool {

@@ -31,7 +31,7 @@ func answering() panel {
 	return panel{
 		title: "Exporters that answer", width: 4, draw: figures{both: true, column: true},
 		about: "Share of the exporters of each role that answered the last scrape. Normal: 100 %. Who does not is listed below.",
-		asks:  []ask{{`avg by (role) (` + known("role, node", `up{job=~".*roce.*"}`) + `)`, "{{role}}", look{}}},
+		asks:  []ask{{`avg by (role) (` + known("fabric, role, node", `up{job=~".*roce.*"}`) + ` or label_replace(` + neverSeen + `, "role", "silent for a day, or ever", "", ""))`, "{{role}}", look{}}},
 		value: value{unit: "percentunit", decimals: ptr(0), steps: []step{{0, bad}, {0.95, warning}, {0.9999, good}}, none: "unknown"},
 	}
 }
@@ -42,7 +42,7 @@ func partly() panel {
 		about: "Sources (a database, a device) that could not be read, and nodes whose counters stand still. Normal: 0 and 0. Their series are absent or old: rules about them are silent.",
 		asks: []ask{
 			{`count(` + theirs("node, collector, source", `roce_scrape_source_success == 0`) + `) or 0 * count(node:roce_node:info{` + nodesOf + `})`, "sources unreadable", look{}},
-			{`count(ALERTS{alertname="RoCECountersFrozen", ` + nodesOf + `}) or 0 * count(node:roce_node:info{` + nodesOf + `})`, "counters stand still", look{}},
+			{`count(ALERTS{alertname="RoCECountersFrozen", ` + nodesOf + `}) or 0 * count(node:roce_node:info{` + nodesOf + `})` + judged, "counters stand still", look{}},
 		},
 		value: value{decimals: ptr(0), steps: []step{{0, good}, {1, bad}}, none: "unknown"},
 	}
@@ -93,6 +93,7 @@ func silent() panel {
 		},
 		asks: []ask{{
 			`topk(50, max by (fabric, role, node, what, collector, source) (` + what("does not answer", known("fabric, role, node", `up{job=~".*roce.*"} == 0`)+` + 1`) +
+				` or ` + what("silent for a day, or ever", `label_replace(`+neverSeen+` + 1, "node", "$1", "instance", "(.*)")`) +
 				` or ` + what("collector failed", theirs("fabric, role, node, collector", `roce_scrape_collector_success == 0`)) +
 				` or ` + what("source could not be read", theirs("fabric, role, node, collector, source", `roce_scrape_source_success == 0`)) +
 				` or ` + what("counters stand still", `max by (fabric, role, node) (ALERTS{alertname="RoCECountersFrozen", `+nodesOf+`})`) +
@@ -105,12 +106,12 @@ func silent() panel {
 }
 
 func failing() panel {
-	up := known("node", `up{job=~".*roce.*"}`)
+	up := known("fabric, node", `up{job=~".*roce.*"}`)
 	return panel{
 		title: "Nodes that did not answer", width: 12, draw: states{},
 		about: "Exporters that missed a scrape within the range shown, at most 12. Normal: none. Two minutes are a reboot.",
 		asks: []ask{{
-			up + ` and on (node) bottomk(12, min by (node) (min_over_time((` + up + `)[$__range:$__interval] @ end())) < 1)`,
+			up + ` and on (fabric, node) bottomk(12, min by (fabric, node) (min_over_time((` + up + `)[$__range:$__interval] @ end())) < 1)`,
 			"{{node}}",
 			look{},
 		}},
@@ -156,7 +157,7 @@ func counterAges() panel {
 		title: "Since counters moved, oldest nodes", width: 8, draw: lines{},
 		about: "How long ago any port counter of a switch moved, by its own clock. Normal: seconds. Over the line the counters stand still: syncd or orchagent is dead, or polling is off; every rate of that switch is wrong.",
 		asks: []ask{
-			{worst(6, "node", theirs("node", `roce_node_time_seconds - on (instance, job) group_right () roce_counters_last_change_timestamp_seconds`)), "{{node}}", look{}},
+			{worst(6, "node", theirs("node", `max by (instance, job) (roce_node_time_seconds) - on (instance, job) group_right () roce_counters_last_change_timestamp_seconds`)), "{{node}}", look{}},
 			{`roce:counters_frozen:threshold`, "stand still", look{color: bad, dashed: true}},
 		},
 		value: value{unit: "s", min: ptr(0), none: "unknown"},

@@ -39,7 +39,7 @@ func hostPauses() panel {
 		about: "For which share of the time the worst NIC of this host stops its switch, now. Normal: under 1 %. A host has no reason to stop its switch: look at PCIe, at its buffers and at the process that reads.",
 		asks: []ask{{
 			`topk(1, max by (port) (port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofPort + `, ` + ofPriority + `})) or (topk(1, max by (port) (label_replace(` +
-				pausedApprox + `{` + ofFabric + `, ` + ofPriority + `} * on (fabric, node, port) group_left (peer, peer_port) port:roce_link:info{` + ofFabric + `, peer=~"$node"}, "port", "at most, by frames", "", ""))) unless on () port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofPort + `, ` + ofPriority + `})`,
+				pausedNow + `{` + ofFabric + `, ` + ofPriority + `, peer=~"$node", basis!="measured"}, "port", "by frames, at most", "", ""))) unless on () port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofPort + `, ` + ofPriority + `})`,
 			"{{port}}",
 			look{},
 		}},
@@ -74,7 +74,7 @@ func hostCards() panel {
 		title: "Set as it should be?", width: 4, draw: figures{both: true, column: true},
 		about: "Alerts about configuration, links, devices, inventory, marks and notifications that fire or are about to fire for this host. Normal: none. Which they are is in the dashboard of the configuration.",
 		asks: []ask{{
-			`count(ALERTS{layer=~"config|link|inventory|ecn|cnp", severity!="info", ` + ofNode + `}) or 0 * count(node:roce_node:info{` + ofNode + `})`, "alerts", look{},
+			`count(ALERTS{layer=~"config|link|inventory|ecn|cnp", severity!="info", ` + ofNode + `}) or 0 * count(node:roce_node:info{` + ofNode + `})` + judged, "alerts", look{},
 		}},
 		value: value{decimals: ptr(0), steps: []step{{0, good}, {1, warning}}, none: "unknown"},
 		links: []link{{"Configuration of this host", "/d/roce-compliance?" + carried + "&${fabric:queryparam}&${node:queryparam}"}},
@@ -225,30 +225,38 @@ func byPriority() panel {
 func nicDrops() panel {
 	return panel{
 		title: "Dropped by the NIC", width: 8, draw: lines{},
-		about: "Packets a second that NICs dropped and why: only what was dropped is drawn. Normal: nothing. Buffer: PFC is off or too slow. No descriptor: the application does not provide buffers.",
+		about: "Packets a second that NICs dropped and why: all together, and what was dropped most. Normal: 0. Buffer: PFC is off or too slow. No descriptor: the application does not provide buffers.",
 		asks: []ask{
-			{worst(6, "port, priority, reason", mine("port, priority, reason", portRate("roce_nic_priority_dropped_packets_total"))+` > 0`), "{{port}} priority {{priority}}: {{reason}}", look{}},
-			{worst(6, "port, reason", mine("port, reason", portRate("roce_nic_receive_dropped_packets_total"))+` > 0`), "{{port}}: {{reason}}", look{}},
-			{worst(6, "device", mine("device", onPort(deviceRate("roce_rdma_receive_queue_empty_drops_total")))+` > 0`), "{{device}}: receive queue empty", look{}},
-			{worst(6, "port", mine("port", portRate("roce_port_receive_buffer_dropped_packets_total"))+` > 0`), "{{port}}: port buffer", look{}},
+			{
+				`sum(` + mine("port, priority, reason", portRate("roce_nic_priority_dropped_packets_total")) + ` or ` + mine("port, reason", portRate("roce_nic_receive_dropped_packets_total")) + ` or ` +
+					mine("device", onPort(deviceRate("roce_rdma_receive_queue_empty_drops_total"))) + ` or ` + mine("port", portRate("roce_port_receive_buffer_dropped_packets_total")) + `)`, "all", look{color: neutral},
+			},
+			{worst(5, "port, priority, reason", mine("port, priority, reason", portRate("roce_nic_priority_dropped_packets_total"))+` > 0`), "{{port}} priority {{priority}}: {{reason}}", look{}},
+			{worst(5, "port, reason", mine("port, reason", portRate("roce_nic_receive_dropped_packets_total"))+` > 0`), "{{port}}: {{reason}}", look{}},
+			{worst(4, "device", mine("device", onPort(deviceRate("roce_rdma_receive_queue_empty_drops_total")))+` > 0`), "{{device}}: receive queue empty", look{}},
+			{worst(4, "port", mine("port", portRate("roce_port_receive_buffer_dropped_packets_total"))+` > 0`), "{{port}}: port buffer", look{}},
 		},
-		value: value{unit: "pps", min: ptr(0), none: "nothing dropped, or not counted"},
+		value: value{unit: "pps", min: ptr(0), none: "these NICs do not tell"},
 	}
 }
 
 func nicEvents() panel {
 	storms := func(severity string) string {
-		return worst(6, "port", mine("port", `increase(roce_nic_pause_storm_events_total{`+rawPort+`, severity="`+severity+`"}[$__rate_interval])`)+` > 0`)
+		return worst(6, "port", mine("port", `increase(roce_nic_pause_storm_events_total{`+rawPort+`, severity="`+severity+`"}[$__interval])`)+` > 0`)
 	}
+	every := func(counter string) string { return mine("port", `increase(`+counter+`{`+rawPort+`}[$__interval])`) }
 	return panel{
-		title: "Events in each interval", width: 8, draw: lines{bars: true, stacked: true},
+		title: "Events in each interval", width: 8, draw: lines{bars: true, stacked: true}, least: "2m",
 		about: "Pause storms that a NIC found in itself, links that went down, and times that a receive buffer was nearly full. Normal: none. A storm error: the NIC gave up pausing and may drop; reset it.",
 		asks: []ask{
 			{storms("error"), "{{port}}: pause storm, error", look{color: bad, shades: true}},
 			{storms("warning"), "{{port}}: pause storm, warning", look{color: warning, shades: true}},
-			{worst(6, "port", mine("port", `increase(roce_port_link_down_events_total{`+rawPort+`}[$__rate_interval])`)+` > 0`), "{{port}}: link down", look{color: "purple", shades: true}},
-			{worst(6, "port", mine("port", `increase(roce_nic_receive_buffer_high_events_total{`+rawPort+`}[$__rate_interval])`)+` > 0`), "{{port}}: buffer nearly full", look{color: "blue", shades: true}},
+			{worst(6, "port", mine("port", `increase(roce_port_link_down_events_total{`+rawPort+`}[$__interval])`)+` > 0`), "{{port}}: link down", look{color: "purple", shades: true}},
+			{worst(6, "port", mine("port", `increase(roce_nic_receive_buffer_high_events_total{`+rawPort+`}[$__interval])`)+` > 0`), "{{port}}: buffer nearly full", look{color: "blue", shades: true}},
+			{
+				`0 * sum(` + every("roce_port_link_down_events_total") + ` or ` + every("roce_nic_receive_buffer_high_events_total") + `)`, "counted", look{color: neutral},
+			},
 		},
-		value: value{unit: "short", min: ptr(0), none: "no events"},
+		value: value{unit: "short", min: ptr(0), none: "these NICs do not tell"},
 	}
 }

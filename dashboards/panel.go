@@ -105,7 +105,6 @@ type (
 	grid struct {
 		columns []column
 		sort    []sorting
-		keep    string // Only rows where the column with this heading is over 0.
 	}
 	// states are colored bars over time, a line for each series.
 	states struct{}
@@ -121,7 +120,6 @@ type column struct {
 	heading string
 	width   float64
 	value   *value // How a number is shown.
-	filled  bool   // Colored as a whole.
 	links   []link
 	hidden  bool // There for links only.
 }
@@ -152,7 +150,7 @@ func (p panel) build(id uint32, at dashboard.GridPos) (dashboard.Panel, error) {
 	built.Datasource, built.Interval = &source, &least
 	for i, a := range p.asks {
 		q := prometheus.NewDataqueryBuilder().Expr(a.expr).RefId(string(rune('A' + i))).Datasource(source).
-			EditorMode(prometheus.QueryEditorModeCode).LegendFormat(a.legend)
+			EditorMode(prometheus.QueryEditorModeCode).LegendFormat(a.legend).Interval(least)
 		switch p.draw.(type) {
 		case grid:
 			q.Format(prometheus.PromQueryFormatTable).Instant()
@@ -245,7 +243,7 @@ func (p panel) drawn() (dashboard.Panel, error) {
 		case draw.column && draw.names:
 			b.Text(common.NewVizTextDisplayOptionsBuilder().ValueSize(18))
 		case draw.column && len(p.asks) > 1:
-			b.Text(common.NewVizTextDisplayOptionsBuilder().TitleSize(14).ValueSize(24))
+			b.Text(common.NewVizTextDisplayOptionsBuilder().TitleSize(14).ValueSize(20))
 		case draw.column:
 			b.Text(common.NewVizTextDisplayOptionsBuilder().TitleSize(14).ValueSize(32))
 		}
@@ -307,12 +305,6 @@ func (g grid) drawn(asks int, takes string) (dashboard.Panel, error) {
 		}
 	}
 	b.WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{"excludeByName": exclude, "indexByName": index, "renameByName": rename, "includeByName": map[string]any{}}})
-	if g.keep != "" {
-		b.WithTransformation(dashboard.DataTransformerConfig{Id: "filterByValue", Options: map[string]any{
-			"type": "include", "match": "all",
-			"filters": []any{map[string]any{"fieldName": g.keep, "config": map[string]any{"id": "greater", "options": map[string]any{"value": 0}}}},
-		}})
-	}
 	return b.Build()
 }
 
@@ -330,28 +322,8 @@ func (c column) properties(takes string) []dashboard.DynamicConfigValue {
 	if c.value == nil {
 		add("noValue", "–") // A label that a row does not have.
 	} else {
-		var f dashboard.FieldConfig
-		c.value.set(&f)
-		if f.Unit != nil {
-			add("unit", *f.Unit)
-		}
-		if f.Decimals != nil {
-			add("decimals", *f.Decimals)
-		}
-		if f.Thresholds != nil {
-			add("thresholds", f.Thresholds)
-			add("color", f.Color)
-		}
-		if len(f.Mappings) > 0 {
-			add("mappings", f.Mappings)
-		}
-		if f.NoValue != nil {
-			add("noValue", *f.NoValue)
-		}
-		switch {
-		case c.filled:
-			add("custom.cellOptions", map[string]any{"type": "color-background", "mode": "basic", "applyToRow": false})
-		case len(c.value.steps) > 0 || len(c.value.words) > 0 || len(c.value.spoken) > 0:
+		all = append(all, c.value.properties()...)
+		if c.value.colored() {
 			add("custom.cellOptions", map[string]any{"type": "color-text"})
 		}
 		add("custom.align", "left")
@@ -379,7 +351,29 @@ func (l look) properties() []dashboard.DynamicConfigValue {
 			dashboard.DynamicConfigValue{Id: "custom.fillOpacity", Value: 0})
 	}
 	if l.value != nil {
-		all = append(all, column{value: l.value}.properties("")...)
+		all = append(all, l.value.properties()...)
+	}
+	return all
+}
+
+// colored says whether the color depends on the value.
+func (v value) colored() bool { return len(v.steps) > 0 || len(v.words) > 0 || len(v.spoken) > 0 }
+
+func (v value) properties() []dashboard.DynamicConfigValue {
+	var f dashboard.FieldConfig
+	v.set(&f)
+	all := []dashboard.DynamicConfigValue{{Id: "thresholds", Value: f.Thresholds}, {Id: "color", Value: f.Color}}
+	if f.Unit != nil {
+		all = append(all, dashboard.DynamicConfigValue{Id: "unit", Value: *f.Unit})
+	}
+	if f.Decimals != nil {
+		all = append(all, dashboard.DynamicConfigValue{Id: "decimals", Value: *f.Decimals})
+	}
+	if len(f.Mappings) > 0 {
+		all = append(all, dashboard.DynamicConfigValue{Id: "mappings", Value: f.Mappings})
+	}
+	if f.NoValue != nil {
+		all = append(all, dashboard.DynamicConfigValue{Id: "noValue", Value: *f.NoValue})
 	}
 	return all
 }
@@ -394,7 +388,7 @@ func (v value) set(f *dashboard.FieldConfig) {
 	}
 	f.Color = &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdPaletteClassic}
 	steps := v.steps
-	if len(steps) > 0 || len(v.words) > 0 || len(v.spoken) > 0 {
+	if v.colored() {
 		f.Color.Mode = dashboard.FieldColorModeIdThresholds
 	}
 	if len(steps) == 0 {
@@ -447,7 +441,7 @@ func dataLinks(links []link, takes string) []dashboard.DashboardLink {
 		if detailed.MatchString(l.url) {
 			l.url += takes
 		}
-		built, err := dashboard.NewDashboardLinkBuilder(l.title).Type(dashboard.DashboardLinkTypeLink).Url(l.url).Build()
+		built, err := visible{dashboard.NewDashboardLinkBuilder(l.title).Type(dashboard.DashboardLinkTypeLink).Url(l.url)}.Build()
 		if err == nil {
 			all = append(all, built)
 		}

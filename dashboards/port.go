@@ -10,7 +10,7 @@ import (
 // instances finds how a node is scraped: raw series carry no node, and asking
 // for all of a fabric to keep one node's would be slow.
 func instances(name, node string) hidden {
-	return hidden{name, `label_values(instance_job:roce_node:info{fabric=~"$fabric", node=~"$` + node + `"}, instance)`, true}
+	return hidden{name: name, query: `label_values(instance_job:roce_node:info{fabric=~"$fabric", node=~"$` + node + `"}, instance)`, many: true}
 }
 
 // An end of a link.
@@ -65,8 +65,9 @@ func portBoard() board {
 		variables: []string{"datasource", "fabric", "tier", "node", "port", "priority"},
 		hidden: []hidden{
 			instances("instance", "node"),
-			{"peer", `label_values(port:roce_link:info{` + ofPort + `}, peer)`, false},
-			{"peer_port", `label_values(port:roce_link:info{` + ofPort + `, peer=~"$peer"}, peer_port)`, false},
+			// What is connected at the end of the range, not all that was within it.
+			{name: "peer", query: `query_result(port:roce_link:info{` + ofPort + `})`, regex: `/[{,]peer="([^"]*)"/`},
+			{name: "peer_port", query: `query_result(port:roce_link:info{` + ofPort + `})`, regex: `/[{,]peer_port="([^"]*)"/`},
 			instances("peer_instance", "peer"),
 		},
 		rows: []row{
@@ -103,17 +104,14 @@ func linkState() panel {
 		title: "Speed of the link", width: 6, draw: figures{both: true, column: true},
 		about: "What each end runs at. Normal: both the same, and what was bought. Unknown: the link is down, or the end is not scraped. A link at half its speed has lost lanes: its cable or optic.",
 		asks:  []ask{{speed(thisEnd), "$node", look{}}, {speed(otherEnd), "$peer", look{}}},
-		value: value{unit: "bps", steps: []step{{0, neutral}}, none: "unknown"},
+		value: value{unit: "bps", steps: []step{{0, neutral}}, words: []word{notKnown}, none: "unknown"},
 	}
 }
 
-// orUnknown says so beside others that are known; expr has no labels.
-func orUnknown(expr string) string { return expr + ` or vector(NaN)` }
-
 func lostOnLink() panel {
 	dropped := func(e end) string {
-		return orUnknown(`sum(port:roce_lossless_dropped_packets:increase5m{` + e.recorded + `}) or sum(` + e.named("node, port, priority", `increase(roce_nic_priority_dropped_packets_total{`+e.raw+`}[5m])`) + `)` +
-			` or 0 * count(port_queue:roce_queue_lossless:info{` + e.recorded + `} unless on (fabric, node) ` + frozen + `)`)
+		return orUnknown(`sum(port:roce_lossless_dropped_packets:increase5m{` + e.recorded + `}) or sum(` + e.named("priority, reason", `increase(roce_nic_priority_dropped_packets_total{`+e.raw+`}[5m])`) + ` and on (priority) port_priority:roce_pfc_enabled:in_force{` + e.recorded + `})` +
+			` or 0 * count(` + dropsCounted(e.nodes, `{`+e.raw+`}`) + `)`)
 	}
 	checksums := func(e end) string {
 		return e.named("node", counting(`increase(roce_port_receive_crc_errors_total{`+e.raw+`}[5m])`))
@@ -147,17 +145,18 @@ func endPaused(e, other end) panel {
 
 func endFrames(e, other end) panel {
 	frames := func(which string) string {
-		return e.named("priority", e.rate("roce_pfc_"+which+"_frames_total", ofPriority)) + ` > 0`
+		all := e.named("priority", e.rate("roce_pfc_"+which+"_frames_total", ofPriority))
+		return all + ` > 0 or ` + all + ` and on (priority) port_priority:roce_pfc_enabled:in_force{` + e.recorded + `}`
 	}
 	return panel{
 		title: e.who + ": pause frames", draw: lines{},
-		about: "PFC frames a second for each priority that has any. Received frames stop this end, sent ones stop the other. How long a frame stops is not said: see the share of time. Normal: none, or bursts.",
+		about: "PFC frames a second for each priority that is lossless or has any. Received frames stop this end, sent ones stop the other. How long a frame stops is not said: see the share of time. Normal: none, or bursts.",
 		asks: []ask{
 			{frames("receive"), "received from " + other.who + ", priority {{priority}}", inward},
 			{frames("transmit"), "sent to " + other.who + ", priority {{priority}}", outward},
 			{e.named("node", e.rate("roce_pause_receive_frames_total", "")) + ` > 0`, "received in all (802.3x; of some chips PFC too)", look{color: neutral, dashed: true}},
 		},
-		value: value{unit: "pps", min: ptr(0), none: "no pause frames, or not counted"},
+		value: value{unit: "pps", min: ptr(0), none: "not counted at this end"},
 	}
 }
 
@@ -209,7 +208,7 @@ func endLimits(e, _ end) panel {
 		about: "Of a switch: the share of its headroom that was used, which is what arrived after it said stop; at 100 % the next packet is dropped. And the share of packets that it discarded. Of a NIC: the share of time in which PCIe did not take or give data: a NIC that pauses its switch and waits for PCIe is slow inside its host. Normal: headroom under 50 %, the others near 0.",
 		asks: []ask{
 			{
-				e.lossless("pg", `roce_pg_headroom_watermark_bytes{`+e.raw+`, window="periodic"} / on (instance, job, port, pg) group_left () (roce_pg_headroom_size_bytes{`+e.raw+`} > 0)`),
+				e.lossless("pg", `roce_pg_headroom_watermark_bytes{`+e.raw+`, window="periodic"} / on (instance, job, port, pg) group_left () (max by (instance, job, port, pg) (roce_pg_headroom_size_bytes{`+e.raw+`}) > 0)`),
 				"headroom in use, priority {{priority}}",
 				look{color: "blue"},
 			},

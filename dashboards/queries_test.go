@@ -26,6 +26,7 @@ import (
 var (
 	pictures = flag.String("pictures", "", "directory for the pictures of the preview")
 	keep     = flag.String("keep", "", "keep the data of the past in this directory")
+	all      = flag.Bool("all", false, "look at the dashboards in every situation")
 )
 
 // A situation is a past that the dashboards are looked at in.
@@ -35,6 +36,7 @@ type situation struct {
 	args    []string
 	boards  map[string]map[string]string // What is looked at, and the choices made.
 	review  bool                         // Only what the rules of the review record.
+	all     bool                         // Only with -all.
 }
 
 func incidents(all ...string) []string {
@@ -50,38 +52,41 @@ var situations = []situation{
 	{"quiet", 25 * time.Minute, nil, map[string]map[string]string{
 		"roce-fabric": nil, "roce-switch": {"node": "leaf1"}, "roce-port": {"node": "leaf1", "port": "Ethernet4"},
 		"roce-nic": {"node": "gpu02"}, "roce-compliance": nil, "roce-exporter": nil,
-	}, false},
+	}, false, false},
 	{"slow-receiver", 30 * time.Minute, incidents("slow-receiver@10m"), map[string]map[string]string{
 		"roce-fabric": nil, "roce-switch": {"node": "leaf1"}, "roce-port": {"node": "leaf1", "port": "Ethernet4"}, "roce-nic": {"node": "gpu02"},
-	}, false},
+	}, false, false},
 	{"deadlock", 25 * time.Minute, incidents("deadlock@10m"), map[string]map[string]string{
 		"roce-fabric": nil, "roce-switch": {"node": "spine1"}, "roce-port": {"node": "leaf1", "port": "Ethernet32"},
-	}, false},
+	}, false, false},
 	{"loss", 30 * time.Minute, incidents("nic-storm@10m", "lossless-drops@10m", "crc-errors@10m", "nic-drops@10m"), map[string]map[string]string{
 		"roce-fabric": nil, "roce-switch": {"node": "leaf1"}, "roce-port": {"node": "leaf1", "port": "Ethernet24"}, "roce-nic": {"node": "gpu03"},
-	}, false},
+	}, false, false},
 	{"settings", 30 * time.Minute, incidents("mask-lost@8m", "mtu-host@8m", "half-speed@10m", "trust-pcp@10m", "firmware-skew@10m", "cnp-firmware@10m", "ecn-too-late@12m"), map[string]map[string]string{
 		"roce-compliance": nil, "roce-nic": {"node": "gpu08"}, "roce-fabric": nil,
-	}, false},
+	}, false, false},
+	{"frames", 25 * time.Minute, incidents("slow-receiver-unmeasured@8m", "nic-drops@8m", "global-pause@8m"), map[string]map[string]string{
+		"roce-fabric": nil, "roce-nic": {"node": "gpu07"}, "roce-port": {"node": "gpu06", "port": "ens2f0"},
+	}, false, false},
 	{"links", 25 * time.Minute, incidents("pcie-downgraded@8m", "link-flaps@8m", "crc-errors@8m", "neighbor-missing@8m", "fdb-empty@8m"), map[string]map[string]string{
-		"roce-compliance": nil, "roce-nic": {"node": "gpu13"}, "roce-port": {"node": "leaf1", "port": "Ethernet16"}, "roce-switch": {"node": "leaf1"},
-	}, false},
+		"roce-compliance": nil, "roce-nic": {"node": "gpu04"}, "roce-port": {"node": "leaf1", "port": "Ethernet16"}, "roce-switch": {"node": "leaf1"},
+	}, false, true},
 	{"policy", 25 * time.Minute, incidents("mask-missing@8m", "mtu-switch@8m", "dscp-mismatch@8m", "watchdog-off@8m", "gid-missing@8m", "device-renamed@8m"), map[string]map[string]string{
 		"roce-compliance": nil, "roce-switch": {"node": "leaf1"}, "roce-fabric": nil,
-	}, false},
+	}, false, true},
 	{"silence", 25 * time.Minute, incidents("exporter-gone@10m", "ecn-counters-off@10m"), map[string]map[string]string{
 		"roce-exporter": nil, "roce-fabric": nil, "roce-port": {"node": "leaf3", "port": "Ethernet12"}, "roce-nic": {"node": "gpu12"},
-	}, false},
+	}, false, false},
 	{"frozen", 25 * time.Minute, incidents("orchagent-dead@10m", "slow-receiver@8m"), map[string]map[string]string{
 		"roce-exporter": nil, "roce-fabric": nil, "roce-switch": {"node": "leaf2"}, "roce-port": {"node": "leaf2", "port": "Ethernet4"},
-	}, false},
+	}, false, false},
 	{"clock", 25 * time.Minute, incidents("clock-skew@8m", "control-plane-down@10m"), map[string]map[string]string{
 		"roce-exporter": nil, "roce-switch": {"node": "leaf1"},
-	}, false},
-	{"quiet-quarter", 30 * 24 * time.Hour, nil, map[string]map[string]string{"roce-review": {"node": "leaf1"}}, true},
-	{"creeping-quarter", 40 * 24 * time.Hour, incidents("pause-creep@24h", "cnp-firmware@600h"), map[string]map[string]string{"roce-review": {"node": "leaf1"}}, true},
-	{"marking-quarter", 30 * 24 * time.Hour, incidents("ecn-too-early@400h"), map[string]map[string]string{"roce-review": {"node": "leaf1"}}, true},
-	{"pausing-quarter", 30 * 24 * time.Hour, incidents("pause-elevated@300h", "exporter-gone@500h"), map[string]map[string]string{"roce-review": {"node": "gpu04"}}, true},
+	}, false, true},
+	{"quiet-quarter", 30 * 24 * time.Hour, nil, map[string]map[string]string{"roce-review": {"node": "leaf1"}}, true, true},
+	{"creeping-quarter", 40 * 24 * time.Hour, incidents("pause-creep@24h", "cnp-firmware@600h"), map[string]map[string]string{"roce-review": {"node": "leaf1"}}, true, false},
+	{"marking-quarter", 30 * 24 * time.Hour, incidents("ecn-too-early@400h"), map[string]map[string]string{"roce-review": {"node": "leaf1"}}, true, true},
+	{"pausing-quarter", 30 * 24 * time.Hour, incidents("pause-elevated@300h", "exporter-gone@500h"), map[string]map[string]string{"roce-review": {"node": "gpu04"}}, true, true},
 }
 
 // TestQueries asks all that the dashboards ask a real Prometheus that is full of
@@ -98,6 +103,9 @@ func TestQueries(t *testing.T) {
 	drawn := map[string]bool{}
 	for _, s := range situations {
 		t.Run(s.name, func(t *testing.T) {
+			if s.all && !*all {
+				t.Skip("only with -all")
+			}
 			p := s.past(t)
 			nothing := map[string]bool{} // "uid title" of panels without data.
 			var found []string
@@ -163,6 +171,12 @@ func (p *past) look(t *testing.T, r read, chosen map[string]string) []string {
 				if _, err := p.once(t, query, target.Instant, step); err == nil && time.Since(began) > limit {
 					t.Errorf("%s: %s %s takes %v, a trivial query %v", r.UID, panel.Title, target.RefID, time.Since(began), limit/1000)
 				}
+			}
+			for _, label := range panel.linksLack(got) {
+				if saysNothing.MatchString(target.LegendFormat) {
+					continue
+				}
+				t.Errorf("%s: %s %s has no %s, which a link needs", r.UID, panel.Title, target.RefID, label)
 			}
 			for _, label := range panel.lacks(got) {
 				t.Errorf("%s: %s %s has %s, which is no column", r.UID, panel.Title, target.RefID, label)
@@ -240,7 +254,12 @@ func (p *past) choices(t *testing.T, r read, chosen map[string]string) (map[stri
 		if v.Hide == 0 || v.Type != "query" {
 			continue
 		}
-		m := labelValues.FindStringSubmatch(interpolate(fmt.Sprint(v.Query), values))
+		query := interpolate(fmt.Sprint(v.Query), values)
+		if m := queryResult.FindStringSubmatch(query); m != nil {
+			values[v.Name] = p.queryResult(t, m[1], v.Regex)
+			continue
+		}
+		m := labelValues.FindStringSubmatch(query)
 		all, err := p.labelValues(t, m[1], m[2])
 		if err != nil {
 			t.Fatalf("%s: %s: %v", r.UID, v.Name, err)
@@ -248,6 +267,28 @@ func (p *past) choices(t *testing.T, r read, chosen map[string]string) (map[stri
 		values[v.Name] = strings.Join(all, "|")
 	}
 	return values, step
+}
+
+// saysNothing are series that stand for nothing or for many: no link helps.
+var saysNothing = regexp.MustCompile(`^(nobody|nothing|unknown|not clear|several in a circle|.*{{more}} more|hosts: .*)$`)
+
+// linksLack are labels that a link from a series takes and the series has not.
+func (p readPanel) linksLack(got []result) []string {
+	var lacking []string
+	for i, l := range p.FieldConfig.Defaults.Links {
+		if i > 0 {
+			break // Others are for another role, or need less.
+		}
+		for _, m := range regexp.MustCompile(`__field\.labels\.(\w+)`).FindAllStringSubmatch(l.URL, -1) {
+			for _, series := range got {
+				if series.Metric[m[1]] == "" {
+					lacking = append(lacking, m[1])
+				}
+			}
+		}
+	}
+	slices.Sort(lacking)
+	return slices.Compact(lacking)
 }
 
 // lacks are the labels of an answer that the columns of a table do not expect:
@@ -304,6 +345,21 @@ func (p *past) labelValues(t *testing.T, match, label string) ([]string, error) 
 	return answer.Data, json.Unmarshal(body, &answer)
 }
 
+// queryResult is what Grafana takes of an answer by a regular expression.
+func (p *past) queryResult(t *testing.T, query, regex string) string {
+	t.Helper()
+	found, err := p.at(t.Context(), query, p.to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, series := range found {
+		if m := regexp.MustCompile(strings.Trim(regex, "/")).FindStringSubmatch(labelText(series.Metric)); m != nil {
+			return m[1]
+		}
+	}
+	return ""
+}
+
 var variable = regexp.MustCompile(`\$(\w+)|\$\{(\w+)\}`)
 
 // interpolate does what Grafana does with variables in a query.
@@ -337,7 +393,8 @@ func (p *past) preview(t *testing.T, s situation, boards map[string]read, nothin
 	}
 	draw := func(uid, theme string) {
 		name := filepath.Join(t.TempDir(), uid+".json")
-		if err := os.WriteFile(name, chosen(t, boards[uid].text, s.boards[uid]), 0o644); err != nil {
+		values, _ := p.choices(t, boards[uid], s.boards[uid])
+		if err := os.WriteFile(name, chosen(t, boards[uid].text, s.boards[uid], values), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		picture := filepath.Join(dir, uid+"-"+s.name+"-"+theme+".png")
@@ -379,8 +436,9 @@ func (p *past) preview(t *testing.T, s situation, boards map[string]read, nothin
 // warm is how long rates need until they are of a full window.
 const warm = 5 * time.Minute
 
-// chosen sets the current values of variables, as a link would.
-func chosen(t *testing.T, text string, values map[string]string) []byte {
+// chosen sets the current values of variables, as a link would, and those that
+// the preview cannot find by itself.
+func chosen(t *testing.T, text string, values, all map[string]string) []byte {
 	t.Helper()
 	var d map[string]any
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
@@ -388,7 +446,12 @@ func chosen(t *testing.T, text string, values map[string]string) []byte {
 	}
 	for _, v := range d["templating"].(map[string]any)["list"].([]any) {
 		v := v.(map[string]any)
-		if value, found := values[v["name"].(string)]; found {
+		value, found := values[v["name"].(string)]
+		if query, is := v["query"].(string); is && queryResult.MatchString(query) {
+			value, found = all[v["name"].(string)], true
+			v["type"] = "constant"
+		}
+		if found {
 			v["current"] = map[string]any{"selected": true, "text": value, "value": value}
 		}
 	}

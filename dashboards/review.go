@@ -85,7 +85,7 @@ func (i indicator) daily() panel {
 func (i indicator) weekly() panel {
 	return panel{
 		title: i.name + ", week against week", width: 9, draw: lines{bars: true, soft: 0.1}, tiers: true, least: "7d",
-		about: "Each week against the one before: 50 % means half as much again. Weeks with too little of it are left out. One week up and the next one down is noise; two in a row, or many small steps, are not.",
+		about: "Each week against the one before: 50 % means half as much again. Weeks with too little of it are left out. Normal: under 50 % up or down. One week up and the next one down is noise; two in a row, or many small steps, are not.",
 		asks:  []ask{{i.change(), i.legend, look{}}},
 		value: value{unit: "percentunit", none: "too little to compare"},
 	}
@@ -106,7 +106,7 @@ func worstNodes() panel {
 	const top = ` and on (fabric, node) topk(20, ` + week + `)`
 	return panel{
 		title: "Nodes that were paused most, last 7 days", width: 12,
-		about: "Mean share of time that all ports of a node were paused in the last 7 days, the 7 days before, and how much it grows a week over the last 28 days. A node that grows is worth a look before it hurts. Click a node to see its ports beside.",
+		about: "Mean share of time that all ports of a node were paused in the last 7 days, the 7 days before, and how much it grows a week over the last 28 days. Normal: under 0.1 %, without growth. A node that grows is worth a look before it hurts. Click a node to see its ports beside.",
 		draw: grid{
 			sort: []sorting{{"Last 7 days", true}},
 			columns: []column{
@@ -133,7 +133,7 @@ func worstPorts() panel {
 	const top = ` and on (port, priority) topk(20, ` + week + `)`
 	return panel{
 		title: "Ports of $node that were paused most, last 7 days", width: 12,
-		about: "The same for the ports of one node: those of a whole fabric would be too many to ask for at once. Most: the highest five minutes. Click a port to see both ends of its link.",
+		about: "The same for the ports of one node: those of a whole fabric would be too many to ask for at once. Normal: under 0.1 %. Most: the highest five minutes. Click a port to see both ends of its link.",
 		draw: grid{
 			sort: []sorting{{"Last 7 days", true}},
 			columns: []column{

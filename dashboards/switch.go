@@ -28,7 +28,10 @@ func whichNode(role, legend string) panel {
 	return panel{
 		title: "What is $node?", width: 4, draw: figures{names: true},
 		about: "Model and software of the node, as it says itself. Normal: what the inventory says, and the same on all nodes of a kind. Unknown: its exporter does not answer.",
-		asks:  []ask{{`max by (hwsku, platform, os_version) (roce_node_info{` + raw + `, role="` + role + `"})`, legend, look{}}},
+		asks: []ask{
+			{`max by (hwsku, platform, os_version) (roce_node_info{` + raw + `, role="` + role + `"})`, legend, look{}},
+			{`absent(roce_node_info{` + raw + `, role="` + role + `"})`, "unknown", look{}},
+		},
 		value: value{steps: []step{{0, neutral}}, none: "unknown"},
 	}
 }
@@ -36,7 +39,7 @@ func whichNode(role, legend string) panel {
 func upSince(role string) panel {
 	return panel{
 		title: "Up for", width: 3, draw: figures{},
-		about: "Since the node booted. A reboot within the hour explains lost masks and MTUs, and counters that begin again.",
+		about: "Since the node booted. Normal: longer than the trouble. A reboot within the hour explains lost masks and MTUs, and counters that begin again.",
 		asks:  []ask{{`max(node:roce_node_uptime_seconds{` + ofNode + `, role="` + role + `"})`, "", look{}}},
 		value: value{unit: "dtdurations", decimals: ptr(0), steps: []step{{0, warning}, {3600, neutral}}, none: "unknown"},
 	}
@@ -47,7 +50,7 @@ func countersFresh() panel {
 		title: "Can it be trusted?", width: 5, draw: figures{column: true},
 		about: "How long ago any counter of a port moved, by the clock of the switch, and how many groups of counters are not polled: these show their last value for ever, as if nothing happened. Normal: under 2 minutes, and 0.",
 		asks: []ask{
-			{mine("node", `roce_node_time_seconds{`+raw+`} - on (instance, job) group_right () roce_counters_last_change_timestamp_seconds{`+raw+`}`), "since counters moved", look{value: &value{unit: "s", decimals: ptr(0), steps: []step{{0, good}, {60, warning}, {120, bad}}, none: "unknown"}}},
+			{mine("node", `max by (instance, job) (roce_node_time_seconds{`+raw+`}) - on (instance, job) group_right () roce_counters_last_change_timestamp_seconds{`+raw+`}`), "since counters moved", look{value: &value{unit: "s", decimals: ptr(0), steps: []step{{0, good}, {60, warning}, {120, bad}}, none: "unknown"}}},
 			{`count(` + mine("group", `roce_flex_counter_enabled{`+raw+`} == 0`) + `) or 0 * count(roce_flex_counter_enabled{` + raw + `})`, "groups not polled", look{value: &value{decimals: ptr(0), steps: []step{{0, good}, {1, warning}}, none: "unknown"}}},
 		},
 		value: value{none: "unknown", steps: []step{{0, neutral}}},
@@ -59,7 +62,7 @@ func portsPaused() panel {
 		title: "Paused by others", width: 4, draw: figures{both: true, column: true},
 		about: "Ports of this switch that their neighbours pause for more than 2 % of the time. Normal: 0. Follow the worst to its other end.",
 		asks: []ask{
-			{`count(group by (port) (` + pausedAnyhow(ofNode+", "+ofPriority) + ` > 0.02)) or 0 * count(` + pausedAnyhow(ofNode) + `)`, "ports", look{}},
+			{`count(group by (port) (` + pausedAnyhow(ofNode+", "+ofPriority) + ` > 0.02)) or 0 * count(` + pausedAnyhow(ofNode+", "+ofPriority) + `) unless on () ` + frozen[:len(frozen)-1] + `, ` + ofNode + `}`, "ports", look{}},
 		},
 		value: value{decimals: ptr(0), steps: []step{{0, good}, {1, warning}}, none: "unknown"},
 	}
@@ -69,7 +72,7 @@ func portsPausing() panel {
 	pauses := `port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofNode + `, ` + ofPriority + `}`
 	return panel{
 		title: "Pauses others", width: 4, draw: figures{both: true, column: true},
-		about: "Ports through which this switch pauses its neighbour for more than 2 % of the time, as the neighbour measures it. If nobody pauses this switch, the cause is here: its buffers, its full queue, its speed.",
+		about: "Ports through which this switch pauses its neighbour for more than 2 % of the time, as the neighbour measures it. Normal: 0. If nobody pauses this switch, the cause is here: its buffers, its full queue, its speed.",
 		asks:  []ask{{`count(group by (port) (` + pauses + ` > 0.02)) or 0 * count(` + pauses + `)`, "ports", look{}}},
 		value: value{decimals: ptr(0), steps: []step{{0, good}, {1, warning}}, none: "unknown"},
 	}
@@ -80,8 +83,8 @@ func switchLost() panel {
 		title: "What is lost?", width: 4, draw: figures{column: true},
 		about: "Packets that lossless queues and groups of this switch dropped in 5 minutes, and storms that its watchdog found in an hour. Normal: 0. A watchdog drops on purpose.",
 		asks: []ask{
-			{`sum(port:roce_lossless_dropped_packets:increase5m{` + ofNode + `}) or 0 * count(port_queue:roce_queue_lossless:info{` + ofNode + `} unless on (fabric, node) ` + frozen + `)`, "packets in 5 min", look{}},
-			{`round(sum(` + mine("port, queue", counting(`increase(roce_pfcwd_storms_detected_total{`+raw+`}[1h])`)) + `))`, "storms in 1 h", look{}},
+			{orUnknown(`sum(port:roce_lossless_dropped_packets:increase5m{` + ofNode + `}) or 0 * count(` + dropsCounted(ofNode, `{`+raw+`}`) + `)`), "packets in 5 min", look{}},
+			{orUnknown(`round(sum(` + mine("port, queue", counting(`increase(roce_pfcwd_storms_detected_total{`+raw+`}[1h])`)) + `))`), "storms in 1 h", look{}},
 		},
 		value: noneBad,
 	}
@@ -92,7 +95,7 @@ func switchPorts() panel {
 	loss := value{unit: "short", decimals: ptr(0), steps: []step{{0, good}, {1, bad}}, none: "unknown"}
 	return panel{
 		title: "Ports of $node", width: 24,
-		about: "One row a port, those that are paused most first. Unknown: not measured or not counted on this switch. A click on a port shows both ends of its link.",
+		about: "One row a port, those that are paused most first. Normal: up, shares under 1 %, nothing lost. Unknown: not measured or not counted on this switch. A click on a port shows both ends of its link.",
 		draw: grid{
 			sort: []sorting{{"Is paused", true}, {"Pauses it", true}},
 			columns: []column{
@@ -120,7 +123,7 @@ func switchPorts() panel {
 			{`max by (fabric, node, port) (port:roce_port_mtu_bytes{` + ofPort + `})`, "", look{}},
 			{`max by (fabric, node, port) (port:roce_pfc_enabled:count{` + ofPort + `})`, "", look{}},
 			{
-				`max by (fabric, node, port, basis) (topk by (fabric, node, port) (1, ` + spoken(inUse(pausedAnyhow(ofPort+", "+ofPriority))) + `))` +
+				`max by (fabric, node, port, basis) (topk by (fabric, node, port) (1, ` + inColumn(inUse(pausedAnyhow(ofPort+", "+ofPriority))) + `))` +
 					` or on (fabric, node, port) max by (fabric, node, port) (` + pausedAnyhow(ofPort+", "+ofPriority) + `)`, "", look{},
 			},
 			{`max by (fabric, node, port) (port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofPort + `, ` + ofPriority + `})`, "", look{}},
@@ -145,6 +148,7 @@ func worstPaused() panel {
 		about: "The 8 ports that are paused most, measured or else estimated, and who pauses them. Normal: under 1 %. Estimates by frames are upper bounds.",
 		asks:  []ask{{withPeer(worst(8, "port", `max by (fabric, node, port, basis) (`+inUse(pausedAnyhow(ofPort+", "+ofPriority))+`)`), "peer"), "{{peer}} pauses {{port}} {{basis}}", look{}}},
 		value: share,
+		links: []link{toSeries},
 	}
 }
 
@@ -154,6 +158,7 @@ func worstPausing() panel {
 		about: "The 8 ports through which this switch pauses its neighbours most, as they measure it. Normal: under 1 %. A switch that pauses its hosts hands on what it suffers, or is too full itself.",
 		asks:  []ask{{withPeer(worst(8, "port", `max by (fabric, node, port) (port_priority:roce_pfc_pauses_peer:ratio_rate2m{`+ofPort+`, `+ofPriority+`})`), "peer"), "{{port}} pauses {{peer}}", look{}}},
 		value: share,
+		links: []link{toSeries},
 	}
 }
 
@@ -184,7 +189,7 @@ func switchMarks() panel {
 }
 
 func headroom() panel {
-	used := mine("port, pg", counting(`max_over_time(roce_pg_headroom_watermark_bytes{`+raw+`, port=~"$port", window="periodic"}[10m])`)+` / on (instance, job, port, pg) group_left () (roce_pg_headroom_size_bytes{`+raw+`} > 0)`)
+	used := mine("port, pg", counting(`max_over_time(roce_pg_headroom_watermark_bytes{`+raw+`, port=~"$port", window="periodic"}[10m])`)+` / on (instance, job, port, pg) group_left () (max by (instance, job, port, pg) (roce_pg_headroom_size_bytes{`+raw+`}) > 0)`)
 	return panel{
 		title: "Headroom in use, fullest groups", width: 8, draw: lines{},
 		about: "Share of the headroom that was used within 10 minutes: what still arrives after this switch said stop. At 100 % the next packet is dropped. Normal: under 50 %. Full: the cable is longer, the MTU larger or the speed higher than the headroom was made for.",
@@ -199,13 +204,13 @@ func headroom() panel {
 func watchdog() panel {
 	return panel{
 		title: "PFC watchdog", width: 8, draw: states{},
-		about: "Queues on which the watchdog found a storm within the range shown. While it handles one it drops what the queue has, and takes the priority out of the mask. Nothing is drawn for queues without a storm. Normal: none.",
+		about: "Queues on which the watchdog found a storm within the range shown. While it handles one it drops what the queue has, and takes the priority out of the mask. The last line stands for all queues. Normal: no storm.",
 		asks: []ask{{
-			mine("port, queue", `roce_pfcwd_storm_active{`+raw+`, port=~"$port"}`) + ` and on (port, queue) topk(10, ` + mine("port, queue", `max_over_time(roce_pfcwd_storm_active{`+raw+`}[$__range] @ end())`) + ` > 0)`,
+			mine("port, queue", counting(`roce_pfcwd_storm_active{`+raw+`, port=~"$port"}`)) + ` and on (port, queue) topk(10, ` + mine("port, queue", `max_over_time(roce_pfcwd_storm_active{`+raw+`}[$__range] @ end())`) + ` > 0)`,
 			"{{port}} queue {{queue}}",
 			look{},
-		}},
-		value: value{words: []word{{0, 0, "no storm", good}, {1, 1, "storm: drops", bad}}, none: "no storm, or no watchdog"},
+		}, {`max(` + mine("port, queue", counting(`roce_pfcwd_storm_active{`+raw+`}`)) + `)`, "any queue", look{}}},
+		value: value{words: []word{{0, 0, "no storm", good}, {1, 1, "storm: drops", bad}}, none: "no watchdog tells of storms"},
 	}
 }
 
@@ -214,7 +219,7 @@ func pools() panel {
 		title: "Buffer pools", width: 8, draw: lines{},
 		about: "The most that each pool held since its last reset, as a share of its size. Normal: lossless pools far from full; lossy pools may fill. A full lossless pool makes the switch stop whoever sends to it.",
 		asks: []ask{
-			{mine("pool, asic", counting(`max_over_time(roce_buffer_pool_watermark_bytes{`+raw+`, window="periodic"}[10m])`)+` / on (instance, job, asic, pool) group_left () (roce_buffer_pool_size_bytes{`+raw+`} > 0)`), "{{pool}} {{asic}}", look{}},
+			{mine("pool, asic", counting(`max_over_time(roce_buffer_pool_watermark_bytes{`+raw+`, window="periodic"}[10m])`)+` / on (instance, job, asic, pool) group_left () (max by (instance, job, asic, pool) (roce_buffer_pool_size_bytes{`+raw+`}) > 0)`), "{{pool}} {{asic}}", look{}},
 			{`roce:buffer_pool:threshold`, "nearly full", look{color: warning, dashed: true}},
 		},
 		value: value{unit: "percentunit", min: ptr(0), none: "not known: no size or watermark is told"},
@@ -222,25 +227,30 @@ func pools() panel {
 }
 
 func switchDrops() panel {
+	all := func(index, counter string) string {
+		return `sum(` + mine("port, "+index, counting(`rate(`+counter+`{`+raw+`, port=~"$port"}[$__rate_interval])`)) + `)`
+	}
 	drops := func(index, counter string) string {
-		return worst(5, "port, "+index, mine("port, "+index, counting(`rate(`+counter+`{`+raw+`, port=~"$port"}[$__rate_interval])`))+` > 0`)
+		return worst(4, "port, "+index, mine("port, "+index, counting(`rate(`+counter+`{`+raw+`, port=~"$port"}[$__rate_interval])`))+` > 0`)
 	}
 	return panel{
 		title: "Drops", width: 8, draw: lines{},
-		about: "Packets a second that queues, lossless groups and the watchdog of this switch drop, the worst of each. Normal: none. A lossless group that drops: its headroom is too small, or the other end does not obey.",
+		about: "Packets a second that queues, lossless groups and the watchdog of this switch drop: all together, and the worst of each. Normal: 0. A lossless group that drops: its headroom is too small, or the other end does not obey.",
 		asks: []ask{
+			{all("queue", "roce_queue_dropped_packets_total"), "all queues", look{}},
+			{all("pg", "roce_pg_dropped_packets_total"), "all lossless groups", look{}},
 			{drops("queue", "roce_queue_dropped_packets_total"), "{{port}} queue {{queue}}", look{}},
 			{drops("pg", "roce_pg_dropped_packets_total"), "{{port}} group {{pg}}", look{}},
 			{drops("queue, direction", "roce_pfcwd_dropped_packets_total"), "{{port}} queue {{queue}}, by the watchdog ({{direction}})", look{}},
 		},
-		value: value{unit: "pps", min: ptr(0), none: "no drops, or not counted"},
+		value: value{unit: "pps", min: ptr(0), none: "not counted"},
 	}
 }
 
 func polled() panel {
 	return panel{
 		title: "Which counters are polled", width: 8,
-		about: "Groups of counters that the switch can poll. One that is off leaves its last values behind, and every rate of them is 0: that is unknown, not good. Switch it on with counterpoll. ECN marks are off by default on many releases.",
+		about: "Groups of counters that the switch can poll. Normal: all. One that is off leaves its last values behind, and every rate of them is 0: that is unknown, not good. Switch it on with counterpoll. ECN marks are off by default on many releases.",
 		draw: grid{
 			sort: []sorting{{"Polled?", false}, {"Group", false}},
 			columns: []column{

@@ -28,6 +28,9 @@ func TestVictoriaMetrics(t *testing.T) {
 	if err != nil {
 		t.Skip("victoria-metrics is not installed (make test-full installs it for a while)")
 	}
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
 	p := newPast(t, 25*time.Minute, incidents("slow-receiver@10m", "mask-lost@8m", "mtu-host@8m", "exporter-gone@12m", "ecn-counters-off@10m")...)
 	v := p.copied(t, binary)
 	choices := map[string]map[string]string{
