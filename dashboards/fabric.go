@@ -315,10 +315,10 @@ func firing() panel {
 			sort: []sorting{{"Severity", false}, {"Since", false}},
 			columns: []column{
 				{name: "severity", heading: "Severity", width: 75, value: severities},
-				{name: "alertname", heading: "Alert", width: 245},
+				{name: "alertname", heading: "Alert", width: 240},
 				{name: "node", heading: "First at", width: 80, links: []link{toSwitch, toNIC}},
 				{name: "port", heading: "Port", width: 95, links: []link{toPort}},
-				{name: "A", heading: "Since", width: 105, value: &clock},
+				{name: "A", heading: "Since", width: 100, value: &clock},
 				{name: "B", heading: "Count", value: &value{unit: "short", decimals: ptr(0), none: "–"}},
 				{name: "fabric", heading: "Fabric", hidden: true},
 			},

@@ -225,11 +225,11 @@ func byPriority() panel {
 func nicDrops() panel {
 	return panel{
 		title: "Dropped by the NIC", width: 8, draw: lines{},
-		about: "Packets a second that NICs dropped and why: all together, and what was dropped most. Normal: 0. Buffer: PFC is off or too slow. No descriptor: the application does not provide buffers.",
+		about: "Packets a second that NICs dropped and why: the worst of all, and which they are: a packet may count in several. Normal: 0. Buffer: PFC is off or too slow. No descriptor: the application does not provide buffers.",
 		asks: []ask{
 			{
-				`sum(` + mine("port, priority, reason", portRate("roce_nic_priority_dropped_packets_total")) + ` or ` + mine("port, reason", portRate("roce_nic_receive_dropped_packets_total")) + ` or ` +
-					mine("device", onPort(deviceRate("roce_rdma_receive_queue_empty_drops_total"))) + ` or ` + mine("port", portRate("roce_port_receive_buffer_dropped_packets_total")) + `)`, "all", look{color: neutral},
+				`max(` + mine("port, priority, reason", portRate("roce_nic_priority_dropped_packets_total")) + ` or ` + mine("port, reason", portRate("roce_nic_receive_dropped_packets_total")) + ` or ` +
+					mine("device", onPort(deviceRate("roce_rdma_receive_queue_empty_drops_total"))) + ` or ` + mine("port", portRate("roce_port_receive_buffer_dropped_packets_total")) + `)`, "worst of all", look{color: neutral},
 			},
 			{worst(5, "port, priority, reason", mine("port, priority, reason", portRate("roce_nic_priority_dropped_packets_total"))+` > 0`), "{{port}} priority {{priority}}: {{reason}}", look{}},
 			{worst(5, "port, reason", mine("port, reason", portRate("roce_nic_receive_dropped_packets_total"))+` > 0`), "{{port}}: {{reason}}", look{}},
