@@ -482,6 +482,40 @@ func TestAlertLinks(t *testing.T) {
 	}
 }
 
+// TestFindings: each alert about settings is counted in one tile, and in no other.
+func TestFindings(t *testing.T) {
+	var tiles []*regexp.Regexp
+	for _, p := range complianceBoard().rows[0].panels {
+		if m := regexp.MustCompile(`alertname=~"([^"]+)"`).FindStringSubmatch(p.asks[0].expr); m != nil {
+			tiles = append(tiles, regexp.MustCompile(`^(?:`+m[1]+`)$`))
+		}
+	}
+	of := regexp.MustCompile(`layer=~"([^"]+)"`).FindStringSubmatch(setWrong)[1]
+	alerts := 0
+	for _, r := range readRules(t) {
+		if r.Alert == "" || r.Labels["severity"] == "info" {
+			continue
+		}
+		in := 0
+		for _, tile := range tiles {
+			if tile.MatchString(r.Alert) {
+				in++
+			}
+		}
+		want := 0
+		if slices.Contains(strings.Split(of, "|"), r.Labels["layer"]) {
+			want = 1
+			alerts++
+		}
+		if in != want {
+			t.Errorf("%s is in %d tiles, want %d", r.Alert, in, want)
+		}
+	}
+	if alerts < 20 {
+		t.Errorf("only %d alerts", alerts)
+	}
+}
+
 // TestKubernetes: each dashboard is a ConfigMap that Grafana's sidecar finds.
 func TestKubernetes(t *testing.T) {
 	text, err := os.ReadFile("kustomization.yaml")

@@ -183,7 +183,7 @@ func priorityAndSince() panel {
 	const (
 		measured = `(count(` + pausedMeasured + `{` + tierPriority + `}) or count(` + pausedApprox + `{` + tierPriority + `}))`
 		all      = `ALERTS_FOR_STATE{alertname=~"RoCE.*", severity="critical", fabric=~"$fabric|"}`
-		pause    = `ALERTS_FOR_STATE{alertname=~"RoCE.*", severity="critical", layer="pfc", fabric=~"$fabric|"}`
+		pause    = `ALERTS_FOR_STATE{alertname=~"RoCE.*", severity="critical", layer="pfc", fabric=~"$fabric|", tier=~"$tier|", priority=~"$priority|"}`
 	)
 	moment := look{value: &value{unit: "time:MMM D HH:mm", steps: []step{{0, bad}}}}
 	nothing := look{value: &value{words: []word{{0, 0, "none", good}, notKnown}}}
@@ -205,7 +205,7 @@ func priorityAndSince() panel {
 func whatChanged() panel {
 	return panel{
 		title: "What changed?", width: 4, draw: figures{names: true, column: true},
-		about: "Two of the changes within the range shown: reboots, firmware, masks, MTUs, thresholds, links that went down. All of them are in the list below. Normal: nothing. If something did, compare its time with that of the storm: the marks in the graphs.",
+		about: "Two of the changes within the range shown: reboots, firmware, masks, MTUs, thresholds, PCIe lanes, links that went down. All of them are in the list below. Normal: nothing. If something did, compare its time with that of the storm: the marks in the graphs.",
 		asks: []ask{
 			{`topk(2, ` + changes() + `)`, "{{node}}: {{what}}", look{}},
 			{`count_values("more", count(` + changes() + `) - 2 > 0)`, "and {{more}} more", look{}},
@@ -307,7 +307,7 @@ func whoPausesWhom() panel {
 func firing() panel {
 	// The state of an alert tells since when.
 	state := `(ALERTS_FOR_STATE{alertname=~"RoCE.*", severity=~"critical|warning", fabric=~"$fabric|"} and ignoring (alertstate) ALERTS{alertstate="firing"})`
-	const notLoaded = `label_replace(label_replace(-1 * absent(ALERTS{alertname="RoCEWatchdogHeartbeat"}), "alertname", "rules are not loaded", "", ""), "severity", "unknown", "", "")`
+	const notLoaded = `label_replace(label_replace(-1 * absent(ALERTS{alertname="RoCEWatchdogHeartbeat"}), "alertname", "rules are not evaluated", "", ""), "severity", "unknown", "", "")`
 	return panel{
 		title: "Alerts", width: 10,
 		about: "Alerts that fire, critical ones first: where the first of them was seen, since when, and on how many series. Normal: none. The runbook of each says what to do.",
@@ -412,6 +412,7 @@ func changes() string {
 	return `(` + kind("rebooted", named("fabric, node", ofTier, rebooted("$__range"))) +
 		` or ` + kind("PFC mask", recorded("node_priority:roce_pfc_enabled:ratio")) +
 		` or ` + kind("MTU", recorded("node:roce_port_mtu_bytes:avg")) +
+		` or ` + kind("PCIe lanes", recorded("node:roce_pcie_link_width_lanes:avg")) +
 		` or ` + kind("ECN thresholds", recorded("node:roce_queue_ecn_threshold_bytes:avg")) +
 		` or ` + kind("firmware", firmwareChanges("fabric, node", ofTier, "$__range")) +
 		` or ` + kind("a link went down", named("fabric, node", ofTier, `group by (instance, job) (increase(roce_port_link_down_events_total[$__range]) > 0)`)) + `)`
@@ -420,7 +421,7 @@ func changes() string {
 func changed() panel {
 	return panel{
 		title: "Changes in this time", width: 6,
-		about: "Nodes that rebooted within the range shown, got another firmware, PFC mask, MTU or ECN thresholds, or lost a link. Normal: none. Widen the range to look further back; the marks in the graphs say when. What the watchdog does to the mask is no change.",
+		about: "Nodes that rebooted within the range shown, got another firmware, PFC mask, MTU, number of PCIe lanes or ECN thresholds, or lost a link. Normal: none. Widen the range to look further back; the marks in the graphs say when. What the watchdog does to the mask is no change.",
 		draw: grid{
 			sort: []sorting{{"Node", false}},
 			columns: []column{

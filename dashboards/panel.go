@@ -176,7 +176,8 @@ func (p panel) build(id uint32, at dashboard.GridPos) (dashboard.Panel, error) {
 		built.FieldConfig.Overrides = []dashboard.DashboardFieldConfigSourceOverrides{}
 	}
 	if p.tiers {
-		for _, tier := range []struct{ name, color string }{{"host", "blue"}, {"leaf", "green"}, {"spine", "purple"}} {
+		// None of the colors that mean good or bad.
+		for _, tier := range []struct{ name, color string }{{"host", "blue"}, {"leaf", "#3AA39B"}, {"spine", "purple"}} {
 			built.FieldConfig.Overrides = append(built.FieldConfig.Overrides, dashboard.DashboardFieldConfigSourceOverrides{
 				Matcher: dashboard.MatcherConfig{Id: "byRegexp", Options: "/^" + tier.name + "(,.*)?$/"}, Properties: look{color: tier.color}.properties(),
 			})

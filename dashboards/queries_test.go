@@ -227,7 +227,7 @@ func (target readTarget) says(panel string, got []result) []string {
 		if err != nil {
 			name = err.Error()
 		}
-		number := strconv.FormatFloat(value, 'g', 3, 64)
+		number := strconv.FormatFloat(math.Round(value*1e4)/1e4+0, 'g', 3, 64) // No -0, and no noise of means.
 		if value > 1e12 {
 			number = time.UnixMilli(int64(value)).UTC().Format("Mon 15:04")
 		}

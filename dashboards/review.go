@@ -48,20 +48,25 @@ func (i indicator) week(offset string) string {
 	return fmt.Sprintf(`avg by (%s) (avg_over_time(%s[7d]%s))`, i.by, i.series, offset)
 }
 
-// change is the week against the week before, where there is enough of it.
-func (i indicator) change() string {
-	return fmt.Sprintf(`(%s / %s - 1) and on (%s) (%s > %s or %s > %s)`, i.week(""), i.week(" offset 7d"), i.by, i.week(""), i.floor, i.week(" offset 7d"), i.floor)
+// change is the week against an earlier one, where there is enough of it.
+func (i indicator) change(offset string) string {
+	now, then := i.week(""), i.week(" offset "+offset)
+	return fmt.Sprintf(`(%[1]s / %[2]s - 1) and on (%[3]s) (%[1]s > %[4]s or %[2]s > %[4]s)`, now, then, i.by, i.floor)
 }
 
 var percentChange = value{unit: "percentunit", decimals: ptr(0), steps: []step{{0, good}, {0.25, warning}, {0.5, bad}}, words: []word{{-2, -2, "too little", neutral}}, none: "unknown"}
 
 func (i indicator) now() panel {
+	floored := func(offset string) string {
+		return fmt.Sprintf(`max(%s) or 0 * count(%s) - 2`, i.change(offset), i.week(" offset "+offset))
+	}
 	return panel{
 		title: i.name + ", last 7 days", width: 6, draw: figures{column: true},
-		about: "The mean of the last 7 days of the range shown, the worst tier or fabric, and against the 7 days before. Too little to compare: both weeks are so low that a change means nothing. " + i.about,
+		about: "The mean of the last 7 days of the range shown, the worst tier or fabric, and against the 7 days before and 4 weeks before. Too little to compare: both weeks are so low that a change means nothing. " + i.about,
 		asks: []ask{
 			{`max(` + i.week("") + `)`, "mean", look{value: &value{unit: "percentunit", decimals: ptr(2), steps: []step{{0, neutral}}, none: "unknown"}}},
-			{`max(` + i.change() + `) or 0 * count(` + i.week(" offset 7d") + `) - 2`, "change", look{value: &percentChange}},
+			{floored("7d"), "to the week before", look{value: &percentChange}},
+			{floored("28d"), "to 4 weeks before", look{value: &percentChange}},
 		},
 		value: value{none: "unknown", steps: []step{{0, neutral}}},
 	}
@@ -86,7 +91,7 @@ func (i indicator) weekly() panel {
 	return panel{
 		title: i.name + ", week against week", width: 9, draw: lines{bars: true, soft: 0.1}, tiers: true, least: "7d",
 		about: "Each week against the one before: 50 % means half as much again. Weeks with too little of it are left out. Normal: under 50 % up or down. One week up and the next one down is noise; two in a row, or many small steps, are not.",
-		asks:  []ask{{i.change(), i.legend, look{}}},
+		asks:  []ask{{i.change("7d"), i.legend, look{}}},
 		value: value{unit: "percentunit", none: "too little to compare"},
 	}
 }
