@@ -275,9 +275,6 @@ func counting(expr string) string {
 	return `(` + expr + ` unless on (instance, job, asic) instance_job_asic_group:roce_counters:frozen_seconds)`
 }
 
-// frozen are the nodes whose counters stand still.
-const frozen = `ALERTS{alertname="RoCECountersFrozen"}`
-
 // firmwareChanges finds cards with a firmware that they did not have before.
 func firmwareChanges(by, nodes, before string) string {
 	cards := func(offset string) string {

@@ -31,7 +31,7 @@ func spoken(paused string) string {
 	return `label_replace(` + paused + `, "basis", "frames, at most", "basis", "frames")`
 }
 
-// inColumn does so for what pausedAnyhow gives.
+// inColumn does so for what pausedAnyhow gives, which has it in brackets.
 func inColumn(paused string) string {
 	return `label_replace(label_replace(` + paused + `, "basis", "measured", "basis", ""), "basis", "$1", "basis", "\\((?:by )?(.*)\\)")`
 }

@@ -62,7 +62,7 @@ func portsPaused() panel {
 		title: "Paused by others", width: 4, draw: figures{both: true, column: true},
 		about: "Ports of this switch that their neighbours pause for more than 2 % of the time. Normal: 0. Follow the worst to its other end.",
 		asks: []ask{
-			{`count(group by (port) (` + pausedAnyhow(ofNode+", "+ofPriority) + ` > 0.02)) or 0 * count(` + pausedAnyhow(ofNode+", "+ofPriority) + `) unless on () ` + frozen[:len(frozen)-1] + `, ` + ofNode + `}`, "ports", look{}},
+			{`count(group by (port) (` + pausedAnyhow(ofNode+", "+ofPriority) + ` > 0.02)) or 0 * count(` + pausedAnyhow(ofNode+", "+ofPriority) + `) unless on () ALERTS{alertname="RoCECountersFrozen", ` + ofNode + `}`, "ports", look{}},
 		},
 		value: value{decimals: ptr(0), steps: []step{{0, good}, {1, warning}}, none: "unknown"},
 	}
@@ -129,7 +129,7 @@ func switchPorts() panel {
 			{`max by (fabric, node, port) (port_priority:roce_pfc_pauses_peer:ratio_rate2m{` + ofPort + `, ` + ofPriority + `})`, "", look{}},
 			{`max by (fabric, node, port) (port_queue:roce_queue_ecn_marked:ratio_rate5m{` + ofPort + `})`, "", look{}},
 			{`max by (fabric, node, port) (port:roce_port_transmit_bytes:rate5m{` + ofPort + `}) * 8`, "", look{}},
-			{`sum by (fabric, node, port) (port:roce_lossless_dropped_packets:increase5m{` + ofPort + `}) or 0 * group by (fabric, node, port) (port_queue:roce_queue_lossless:info{` + ofPort + `} unless on (fabric, node) ` + frozen + `)`, "", look{}},
+			{`sum by (fabric, node, port) (port:roce_lossless_dropped_packets:increase5m{` + ofPort + `}) or 0 * ` + mine("fabric, node, port", counting(`group by (instance, job, asic, port) (roce_queue_dropped_packets_total{`+raw+`, port=~"$port"} or roce_pg_dropped_packets_total{`+raw+`, port=~"$port"})`)), "", look{}},
 			{mine("fabric, node, port", counting(`increase(roce_port_receive_crc_errors_total{`+raw+`, port=~"$port"}[5m])`)), "", look{}},
 		},
 		value: value{none: "unknown"},
