@@ -227,7 +227,10 @@ func (target readTarget) says(panel string, got []result) []string {
 		if err != nil {
 			name = err.Error()
 		}
-		number := strconv.FormatFloat(math.Round(value*1e4)/1e4+0, 'g', 3, 64) // No -0, and no noise of means.
+		if math.Abs(value) < 5e-5 { // The noise of means.
+			value = 0
+		}
+		number := strconv.FormatFloat(value, 'g', 3, 64)
 		if value > 1e12 {
 			number = time.UnixMilli(int64(value)).UTC().Format("Mon 15:04")
 		}
