@@ -170,6 +170,9 @@ func (p panel) build(id uint32, at dashboard.GridPos) (dashboard.Panel, error) {
 	if built.FieldConfig == nil {
 		built.FieldConfig = &dashboard.FieldConfigSource{}
 	}
+	if _, is := p.draw.(grid); !is && p.value.unit == "" {
+		p.value.unit = "none" // Numbers of things, or words. Columns of a table have their own.
+	}
 	p.value.set(&built.FieldConfig.Defaults)
 	built.FieldConfig.Defaults.Links = dataLinks(p.links, p.takes)
 	if built.FieldConfig.Overrides == nil {
@@ -323,7 +326,11 @@ func (c column) properties(takes string) []dashboard.DynamicConfigValue {
 	if c.value == nil {
 		add("noValue", "–") // A label that a row does not have.
 	} else {
-		all = append(all, c.value.properties()...)
+		v := *c.value
+		if v.unit == "" && len(c.name) == 1 {
+			v.unit = "none"
+		}
+		all = append(all, v.properties()...)
 		if c.value.colored() {
 			add("custom.cellOptions", map[string]any{"type": "color-text"})
 		}
