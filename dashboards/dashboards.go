@@ -82,8 +82,8 @@ func (b board) build() (Classic, error) {
 			d.Annotation(a)
 		}
 	}
-	d.Link(visible{dashboard.NewDashboardLinkBuilder("RoCE").Type(dashboard.DashboardLinkTypeDashboards).
-		Tags([]string{"roce"}).AsDropdown(true).KeepTime(true).IncludeVars(true).Icon("dashboard").Tooltip("The other RoCE dashboards, for the same time and choice")})
+	d.Link(visible(dashboard.NewDashboardLinkBuilder("RoCE").Type(dashboard.DashboardLinkTypeDashboards).
+		Tags([]string{"roce"}).AsDropdown(true).KeepTime(true).IncludeVars(true).Icon("dashboard").Tooltip("The other RoCE dashboards, for the same time and choice")))
 	id, y := uint32(0), uint32(0)
 	for _, r := range b.rows {
 		if r.title != "" {
@@ -112,15 +112,23 @@ func (b board) build() (Classic, error) {
 	return d.Build()
 }
 
-// visible is a link above the panels.
-type visible struct {
-	cog.Builder[dashboard.DashboardLink]
+// adjusted is what a builder makes, with what it has no word for.
+type adjusted[T any] struct {
+	cog.Builder[T]
+	adjust func(*T)
 }
 
-func (v visible) Build() (dashboard.DashboardLink, error) {
-	built, err := v.Builder.Build()
-	built.Placement = nil // The kit puts it into a menu that does not show links to dashboards.
+func (a adjusted[T]) Build() (T, error) {
+	built, err := a.Builder.Build()
+	a.adjust(&built)
 	return built, err
+}
+
+// visible is a link above the panels.
+func visible(link cog.Builder[dashboard.DashboardLink]) cog.Builder[dashboard.DashboardLink] {
+	return adjusted[dashboard.DashboardLink]{link, func(l *dashboard.DashboardLink) {
+		l.Placement = nil // The kit puts it into a menu that does not show links to dashboards.
+	}}
 }
 
 // made is what was built already.
@@ -192,18 +200,9 @@ func hiddenVariable(h hidden) cog.Builder[dashboard.VariableModel] {
 	if h.many {
 		v.Multi(true).IncludeAll(true).Current(dashboard.VariableOption{Selected: new(true), Text: texts("All"), Value: texts("$__all")})
 	}
-	return derived{v}
-}
-
-// derived is a variable that is not kept in addresses: it follows from others.
-type derived struct {
-	cog.Builder[dashboard.VariableModel]
-}
-
-func (d derived) Build() (dashboard.VariableModel, error) {
-	built, err := d.Builder.Build()
-	built.SkipUrlSync = new(true)
-	return built, err
+	return adjusted[dashboard.VariableModel]{v, func(m *dashboard.VariableModel) {
+		m.SkipUrlSync = new(true) // It follows from others: no address may keep it.
+	}}
 }
 
 func one(s string) dashboard.StringOrArrayOfString {
@@ -223,7 +222,9 @@ func (b board) annotations() []cog.Builder[dashboard.AnnotationQuery] {
 	mark := func(name, color, expr, title, tags string) cog.Builder[dashboard.AnnotationQuery] {
 		a := dashboard.NewAnnotationQueryBuilder().Name(name).Datasource(source).Enable(true).IconColor(color).
 			Expr(expr).Step("30s").TitleFormat(title).TagKeys(tags)
-		return inPlace{a.Target(prometheus.NewDataqueryBuilder().Expr(expr).RefId("Anno").Range())}
+		return adjusted[dashboard.AnnotationQuery]{a.Target(prometheus.NewDataqueryBuilder().Expr(expr).RefId("Anno").Range()), func(q *dashboard.AnnotationQuery) {
+			q.Placement = nil // The kit puts it into a menu that Grafana shows in part.
+		}}
 	}
 	recorded := func(record string) string { return differs(record+`{`+of+`}`, "5m") }
 	return []cog.Builder[dashboard.AnnotationQuery]{
@@ -237,25 +238,15 @@ func (b board) annotations() []cog.Builder[dashboard.AnnotationQuery] {
 	}
 }
 
-// inPlace is an annotation that is switched on and off above the panels.
-type inPlace struct {
-	cog.Builder[dashboard.AnnotationQuery]
-}
-
-func (p inPlace) Build() (dashboard.AnnotationQuery, error) {
-	built, err := p.Builder.Build()
-	built.Placement = nil // The kit puts it into a menu that Grafana shows in part.
-	return built, err
-}
-
 // named gives raw series the identity of their node and keeps the labels
 // given. What two jobs scrape of one exporter counts once. nodes selects.
 func named(labels, nodes, expr string) string {
 	return fmt.Sprintf(`max by (%s) ((%s) * on (instance, job) group_left (fabric, tier, role, node) instance_job:roce_node:info{%s})`, labels, expr, nodes)
 }
 
-// differs finds what had several values within a time; a mean is not exact. changes() would do, but
-// VictoriaMetrics takes a series that is new for one that changed.
+// differs finds what had several values within a time; a mean is not exact.
+// changes() would do, but VictoriaMetrics takes a series that is new for one
+// that changed.
 func differs(series, within string) string {
 	return fmt.Sprintf(`max_over_time(%[1]s[%[2]s]) > 1.000000001 * min_over_time(%[1]s[%[2]s])`, series, within)
 }

@@ -18,22 +18,20 @@ const (
 	// Share of time that a port is paused by its peer, in the best way that it is known.
 	pausedMeasured = `port_priority:roce_pfc_paused:ratio_rate2m`
 	pausedApprox   = `port_priority:roce_pfc_paused_approx:ratio_rate5m`
+
+	// There where that is known at all.
+	pausedKnown = `(count(` + pausedMeasured + `{` + tierPriority + `}) or count(` + pausedApprox + `{` + tierPriority + `}))`
 )
 
 // pausedAnyhow is the share of time that ports are paused, measured or else
 // estimated or bounded by frames: then the label basis says so.
 func pausedAnyhow(of string) string {
-	return fmt.Sprintf(`(%s{%s} or on (fabric, node, port, priority) %s)`, pausedMeasured, of, inBrackets(pausedApprox+`{`+of+`}`))
+	return fmt.Sprintf(`(%s{%s} or on (fabric, node, port, priority) %s{%s})`, pausedMeasured, of, pausedApprox, of)
 }
 
-// spoken says in a column of its own how it is known.
-func spoken(paused string) string {
-	return `label_replace(` + paused + `, "basis", "frames, at most", "basis", "frames")`
-}
-
-// inColumn does so for what pausedAnyhow gives, which has it in brackets.
+// inColumn says in a column of its own how it is known.
 func inColumn(paused string) string {
-	return `label_replace(label_replace(` + paused + `, "basis", "measured", "basis", ""), "basis", "$1", "basis", "\\((?:by )?(.*)\\)")`
+	return `label_replace(label_replace(` + paused + `, "basis", "measured", "basis", ""), "basis", "frames, at most", "basis", "frames")`
 }
 
 // inBrackets says beside a name how it is known, where it is not measured.
@@ -181,9 +179,8 @@ func asPeer(expr string) string {
 func priorityAndSince() panel {
 	paused := `(max by (priority) (` + pausedNow + `{` + tierPriority + `, basis="measured"} > 0.02) or on (priority) max by (priority, basis) (` + inBrackets(pausedNow+`{`+tierPriority+`, basis!="measured"} > 0.02`) + `))`
 	const (
-		measured = `(count(` + pausedMeasured + `{` + tierPriority + `}) or count(` + pausedApprox + `{` + tierPriority + `}))`
-		all      = `ALERTS_FOR_STATE{alertname=~"RoCE.*", severity="critical", fabric=~"$fabric|"}`
-		pause    = `ALERTS_FOR_STATE{alertname=~"RoCE.*", severity="critical", layer="pfc", fabric=~"$fabric|", tier=~"$tier|", priority=~"$priority|"}`
+		all   = `ALERTS_FOR_STATE{alertname=~"RoCE.*", severity="critical", fabric=~"$fabric|"}`
+		pause = `ALERTS_FOR_STATE{alertname=~"RoCE.*", severity="critical", layer="pfc", fabric=~"$fabric|", tier=~"$tier|", priority=~"$priority|"}`
 	)
 	moment := look{value: &value{unit: "time:MMM D HH:mm", steps: []step{{0, bad}}}}
 	nothing := look{value: &value{words: []word{{0, 0, "none", good}, notKnown}}}
@@ -193,7 +190,7 @@ func priorityAndSince() panel {
 			"Normal: none and none. A priority that should not be lossless: see configuration.",
 		asks: []ask{
 			{`topk(2, ` + paused + `)`, "priority {{priority}} {{basis}}", look{value: &value{unit: "percentunit", decimals: ptr(0), steps: []step{{0, notice}, {0.1, warning}, {0.5, bad}}}}},
-			{`(` + orUnknown(`0 * `+measured) + `) unless count(` + paused + `)`, "priority", nothing},
+			{`(` + orUnknown(`0 * `+pausedKnown) + `) unless count(` + paused + `)`, "priority", nothing},
 			{`min(` + pause + `) * 1000`, "paused since", moment},
 			{`(min(` + all + `) unless min(` + pause + `)) * 1000`, "critical since", moment},
 			{`(` + orUnknown(`0 * count(node:roce_node:info{`+ofFabric+`})`+judged) + `) unless count(` + all + `)`, "critical alert", nothing},
@@ -221,7 +218,6 @@ func whoIsHit() panel {
 	const (
 		over  = `(` + pausedNow + `{` + tierPriority + `} > 0.1)`
 		hosts = `max by (fabric, node) (` + pausedNow + `{` + tierPriority + `, role="host"} > 0.1)`
-		known = `(count(` + pausedMeasured + `{` + tierPriority + `}) or count(` + pausedApprox + `{` + tierPriority + `}))`
 	)
 	return panel{
 		title: "Who is hit?", width: 4, draw: figures{names: true, column: true},
@@ -233,8 +229,8 @@ func whoIsHit() panel {
 				"hosts: {{hosts}}, ports: {{ports}}",
 				look{color: warning},
 			},
-			{known + ` unless count(` + over + `)`, "nobody", look{color: good}},
-			{`vector(0) unless (` + known + ` or count(` + over + `))`, "unknown", look{color: neutral}},
+			{pausedKnown + ` unless count(` + over + `)`, "nobody", look{color: good}},
+			{`vector(0) unless (` + pausedKnown + ` or count(` + over + `))`, "unknown", look{color: neutral}},
 		},
 		value: value{none: "unknown", steps: []step{{0, warning}}},
 		links: []link{{"This host", "/d/roce-nic?" + carried + seriesNode}},
@@ -255,7 +251,7 @@ func lost() panel {
 
 func whoPausesWhom() panel {
 	rows := func(of string) string {
-		return `max by (fabric, node, port, peer, peer_port, peer_role, priority, basis) (label_replace(` + spoken(pausedNow+`{`+tierPriority+of+`}`) + `, "peer", "unknown", "peer", ""))`
+		return `max by (fabric, node, port, peer, peer_port, peer_role, priority, basis) (label_replace(` + inColumn(pausedNow+`{`+tierPriority+of+`}`) + `, "peer", "unknown", "peer", ""))`
 	}
 	const (
 		itself = `fabric, node, port, priority`

@@ -51,7 +51,7 @@ func hostPaused() panel {
 	return panel{
 		title: "Is it slowed by the fabric?", width: 4, draw: figures{both: true, column: true},
 		about: "For which share of the time the worst NIC of this host is stopped by its switch, now. Normal: under 1 %. Then the cause is elsewhere: see the fabric.",
-		asks:  []ask{{`topk(1, max by (port, basis) (` + inUse(pausedAnyhow(ofPort+", "+ofPriority)) + `))`, "{{port}} {{basis}}", look{}}},
+		asks:  []ask{{`topk(1, max by (port, basis) (` + inBrackets(inUse(pausedAnyhow(ofPort+", "+ofPriority))) + `))`, "{{port}} {{basis}}", look{}}},
 		value: value{unit: "percentunit", decimals: ptr(1), steps: shareHot.steps, none: "unknown"},
 	}
 }
@@ -143,7 +143,7 @@ func nicPaused() panel {
 		title: "Share of time paused", width: 8, draw: lines{},
 		about: "For how long each NIC is stopped by its switch, and for how long it stops that. Normal: under 1 %. A NIC that stops its switch is where a storm begins; one that is stopped is a victim.",
 		asks: []ask{
-			{worst(8, "port", `max by (port, basis) (`+inUse(pausedAnyhow(ofPort+", "+ofPriority))+`)`), "{{port}} is paused by its switch {{basis}}", inward},
+			{worst(8, "port", `max by (port, basis) (`+inBrackets(inUse(pausedAnyhow(ofPort+", "+ofPriority)))+`)`), "{{port}} is paused by its switch {{basis}}", inward},
 			{worst(8, "port", `max by (port) (port_priority:roce_pfc_pauses_peer:ratio_rate2m{`+ofPort+`, `+ofPriority+`})`), "{{port}} pauses its switch", outward},
 		},
 		value: value{unit: "percentunit", min: ptr(0), none: "not measured here"},

@@ -449,7 +449,7 @@ func dataLinks(links []link, takes string) []dashboard.DashboardLink {
 		if detailed.MatchString(l.url) {
 			l.url += takes
 		}
-		built, err := visible{dashboard.NewDashboardLinkBuilder(l.title).Type(dashboard.DashboardLinkTypeLink).Url(l.url)}.Build()
+		built, err := visible(dashboard.NewDashboardLinkBuilder(l.title).Type(dashboard.DashboardLinkTypeLink).Url(l.url)).Build()
 		if err == nil {
 			all = append(all, built)
 		}

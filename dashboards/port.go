@@ -82,7 +82,7 @@ func isPaused() panel {
 	return panel{
 		title: "$peer pauses $node $port", width: 6, draw: figures{both: true, column: true},
 		about: "For which share of the time this port may not send, because the other end has stopped it, now. Normal: under 1 %. If it is much, look at the other end: what does it wait for?",
-		asks:  []ask{{`topk(3, max by (priority, basis) (` + inUse(pausedAnyhow(ofPort+", "+ofPriority)) + `))`, "of the time, priority {{priority}} {{basis}}", look{}}},
+		asks:  []ask{{`topk(3, max by (priority, basis) (` + inBrackets(inUse(pausedAnyhow(ofPort+", "+ofPriority))) + `))`, "of the time, priority {{priority}} {{basis}}", look{}}},
 		value: value{unit: "percentunit", decimals: ptr(1), steps: shareHot.steps, none: "unknown"},
 	}
 }

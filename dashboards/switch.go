@@ -146,7 +146,7 @@ func worstPaused() panel {
 	return panel{
 		title: "Who pauses ports of $node", width: 12, draw: lines{right: true},
 		about: "The 8 ports that are paused most, measured or else estimated, and who pauses them. Normal: under 1 %. Estimates by frames are upper bounds.",
-		asks:  []ask{{withPeer(worst(8, "port", `max by (fabric, node, port, basis) (`+inUse(pausedAnyhow(ofPort+", "+ofPriority))+`)`), "peer"), "{{peer}} pauses {{port}} {{basis}}", look{}}},
+		asks:  []ask{{withPeer(worst(8, "port", `max by (fabric, node, port, basis) (`+inBrackets(inUse(pausedAnyhow(ofPort+", "+ofPriority)))+`)`), "peer"), "{{peer}} pauses {{port}} {{basis}}", look{}}},
 		value: share,
 		links: []link{toSeries},
 	}
